@@ -1,0 +1,1 @@
+"""simengine re-enacts recommender-system interactions with language-model agents: run, replay, measure."""

@@ -1,0 +1,69 @@
+"""Commit: finished events leave the window strictly in the total order, numbered, and go to the sink."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from simengine.kernel.draft import Committed
+from simengine.kernel.event import Agent, Event, Order
+from simengine.kernel.state import State, Version
+from simengine.kernel.visibility import Calendar
+from simengine.kernel.window import Entry
+
+
+class Sink(Protocol):
+    """Where committed events go. ``commit`` must keep them in the order in which they come."""
+
+    def commit(self, record: Committed) -> None: ...
+
+
+class Committer:
+    """Numbers versions, lets the state forget what nobody can ask for, and counts what a batch schedule loses.
+
+    ``stale`` counts events that read an agent which an earlier event of their batch has changed; ``lost`` counts
+    updates that overwrote an earlier one of the same batch unseen.
+    """
+
+    def __init__(self, state: State, calendar: Calendar, sink: Sink) -> None:
+        self._state = state
+        self._calendar = calendar
+        self._sink = sink
+        self._changed: dict[Agent, Order] = {}
+        self.committed = 0
+        self.failed = 0
+        self.stale = 0
+        self.lost = 0
+
+    def commit(self, entry: Entry) -> None:
+        """Commit the head of the window."""
+        versions = self._fold(entry)
+        record = Committed(self.committed, entry.event, entry.draft, versions)
+        self.committed += 1
+        if record.units and any(True for _ in record.failures()):
+            self.failed += 1
+        self._sink.commit(record)
+
+    def restore(self, entry: Entry) -> None:
+        """Take in an event that the log already holds."""
+        self._fold(entry)
+        self.committed += 1
+
+    def _fold(self, entry: Entry) -> list[Version]:
+        state, calendar, order = self._state, self._calendar, entry.order
+        versions: list[Version] = []
+        for agent, cell in entry.cells.items():
+            versions += cell.versions or ()
+            state.commit(agent, cell, None if calendar.latest_only else calendar.horizon(agent, order))
+        if entry.batch is not None:
+            self._count(entry.event, entry.batch, versions)
+        return versions
+
+    def _count(self, event: Event, batch: Order, versions: list[Version]) -> None:
+        changed = self._changed
+        if any(changed.get(agent, ()) >= batch for agent in (*event.writes, *event.reads)):
+            self.stale += 1
+        for agent in dict.fromkeys(version.agent for version in versions if not version.append):
+            if changed.get(agent, ()) >= batch:
+                self.lost += 1
+        for version in versions:
+            changed[version.agent] = event.order

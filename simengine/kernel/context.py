@@ -1,0 +1,289 @@
+"""All that a handler may touch: versions, its own writes, notes, randomness, effects, branches, children."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from simengine.errors import KernelError, UnitFailed
+from simengine.kernel.draft import Draft, Note
+from simengine.kernel.event import Agent, Event, Lookahead
+from simengine.kernel.execute import Call, Executor
+from simengine.kernel.issue import Issuer
+from simengine.kernel.state import Blocker, State, Version
+from simengine.kernel.streams import stream
+from simengine.kernel.visibility import Calendar
+from simengine.kernel.window import Entry, Window
+
+T = TypeVar("T")
+
+
+class Outcome(Generic[T]):
+    """How a unit ended: with a value, or with a recorded failure."""
+
+    __slots__ = ("_value", "failure")
+
+    def __init__(self, value: T | None, failure: UnitFailed | None) -> None:
+        self._value = value
+        self.failure = failure
+
+    @property
+    def ok(self) -> bool:
+        """Whether the unit succeeded."""
+        return self.failure is None
+
+    @property
+    def value(self) -> T:
+        """The unit's value; raises its failure where it has none."""
+        if self.failure is not None:
+            raise self.failure
+        return self._value  # type: ignore[return-value]
+
+
+class Branch(msgspec.Struct, Generic[T], frozen=True):
+    """A unit to run beside others: its name, the agents that it alone may write meanwhile, and what it does."""
+
+    name: str
+    writes: tuple[Agent, ...]
+    run: Callable[[Context], Coroutine[Any, Any, T]]
+
+
+class Services(msgspec.Struct, frozen=True):
+    """The parts of the kernel that a context speaks to."""
+
+    seed: int
+    state: State
+    calendar: Calendar
+    issuer: Issuer
+    window: Window
+    executor: Executor
+    fail: Callable[[Entry, BaseException], None]
+
+
+class Context:
+    """The face of the kernel towards one branch of one event. It sees the event as of the branch's opening."""
+
+    __slots__ = ("_draft", "_entry", "_outer", "_services", "_writes", "event")
+
+    def __init__(
+        self, services: Services, entry: Entry, draft: Draft, writes: Sequence[Agent], outer: Context | None
+    ) -> None:
+        self._services = services
+        self._entry = entry
+        self._draft = draft
+        self._writes = writes
+        self._outer = outer
+        self.event: Event = entry.event
+
+    # -- memory ---------------------------------------------------------------------------------------------------
+
+    async def read(self, agent: Agent, slot: str, *, by: Agent) -> Version:
+        """The current value of a slot as ``by`` sees it: an agent sees itself at latest, others as published.
+
+        Raises :class:`KernelError` outside the footprint, or where the slot has no value yet.
+        """
+        while isinstance(found := self._look(agent, slot, by), Blocker):
+            await found
+        if not found:
+            raise KernelError(
+                "this slot has no value yet",
+                remedy="give the agent an initial value for it, or read it with entries(), which may be empty",
+                event=self.event.id,
+                agent=agent,
+                slot=slot,
+            )
+        return found[-1]
+
+    async def entries(self, agent: Agent, slot: str, *, by: Agent) -> tuple[Version, ...]:
+        """All entries of a slot that is appended to, oldest first; one value where it was written; may be empty."""
+        while isinstance(found := self._look(agent, slot, by), Blocker):
+            await found
+        return tuple(found)
+
+    async def settled(self, *agents: Agent) -> None:
+        """Wait until every earlier event that may write one of ``agents`` has been issued (graph queries need it)."""
+        for agent in agents:
+            while (blocker := self._services.issuer.blocking(agent, self._entry.order)) is not None:
+                await blocker
+
+    def write(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
+        """Give a slot a new value. Others see it once the event has ended, or when the agent is released."""
+        return self._put(Version(agent, slot, value, False, because, self._draft.path))
+
+    def append(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
+        """Add one entry to a slot that keeps all of its entries; needs no read, and never overwrites another's."""
+        return self._put(Version(agent, slot, value, True, because, self._draft.path))
+
+    def release(self, agent: Agent) -> None:
+        """Declare the agent's update final: whoever waits for it goes on, though this event has not ended.
+
+        The event must not write the agent afterwards; what was released stands, even if the branch fails later.
+        """
+        cell = self._entry.cells.get(agent)
+        if cell is None or agent not in self._writes or cell.versions is not None:
+            raise self._fault("released an agent that it may not write, or twice", agent)
+        cell.versions = self._own(agent)
+        self._services.executor.wake(cell)
+
+    # -- what the log keeps, randomness, effects ------------------------------------------------------------------
+
+    def note(self, body: Any, *, because: Sequence[str | Version] = ()) -> str:
+        """Put something into the log (a message, for instance); returns its id, which goes by branch path."""
+        note = Note(f"{self.event.id}#{self._draft.path}.{len(self._draft.notes)}", body, because)
+        self._draft.notes.append(note)
+        return note.id
+
+    def random(self, name: str = "") -> random.Random:
+        """The stream of this name: a function of seed, event, branch and name alone."""
+        return stream(self._services.seed, self.event.id, self._draft.path, name)
+
+    async def effect(self, run: Callable[[Call], Awaitable[tuple[T, str]]], name: str = "") -> T:
+        """Do something outside the simulation, a model call for instance.
+
+        ``run`` is given the call's id, made from event, branch and ``name``, and its priority; it returns the value
+        and what the log keeps of it. A :class:`UnitFailed` from it is a recorded outcome and is raised here.
+        """
+        path = self._name(name)
+        call = Call(f"{self.event.id}#{path}", float(self._services.window.height(self._entry)))
+        pending = self._services.executor.effect(self.event.order, call, run)
+        await pending
+        if pending.error is not None:
+            if isinstance(pending.error, UnitFailed):
+                self._draft.calls.append((path, f"failed: {pending.error.reason}"))
+            raise pending.error
+        self._draft.calls.append((path, pending.stamp))
+        value: T = pending.value
+        return value
+
+    # -- units, branches, children --------------------------------------------------------------------------------
+
+    async def unit(self, name: str, run: Callable[[Context], Coroutine[Any, Any, T]]) -> Outcome[T]:
+        """Run a unit of the event. If it fails, its outcome is recorded and what it wrote is undone."""
+        branch = self._open(name, self._writes)
+        outcome = await _settle(branch, run)
+        self._close(branch, outcome)
+        return outcome
+
+    async def together(self, *branches: Branch[T]) -> list[Outcome[T]]:
+        """Run units side by side and settle them all. None sees what another writes; no two may write one agent."""
+        claimed: set[Agent] = set()
+        for branch in branches:
+            for agent in branch.writes:
+                if agent in claimed or agent not in self._writes:
+                    raise self._fault(f"branch {branch.name} may not write an agent", agent)
+                claimed.add(agent)
+        opened = [self._open(branch.name, branch.writes) for branch in branches]
+        runs = [_settle(context, branch.run) for context, branch in zip(opened, branches, strict=True)]
+        join = self._services.executor.fork(runs, lambda error: self._services.fail(self._entry, error))
+        while join.left:
+            await join
+        outcomes: list[Outcome[T]] = join.results
+        for context, outcome in zip(opened, outcomes, strict=True):
+            self._close(context, outcome)
+        return outcomes
+
+    def spawn(
+        self,
+        kind: str,
+        *,
+        delay: float,
+        writes: tuple[Agent, ...] = (),
+        reads: tuple[Agent, ...] = (),
+        data: Any = None,
+        facts: tuple[Any, ...] = (),
+        lookahead: Lookahead | None = None,
+    ) -> str:
+        """Schedule a child ``delay`` after this event; it is issued when this event has ended. Returns its id."""
+        parent, path, number = self.event, self._draft.path, len(self._draft.children)
+        promise = parent.lookahead
+        if promise is None or delay < promise.delay:
+            raise self._fault(f"a child after {delay} breaks the event's lookahead", None)
+        for agent in (*writes, *(lookahead.writes if lookahead else ())):
+            if agent not in promise.writes:
+                raise self._fault("a child may not write what the event's lookahead leaves out", agent)
+        child = Event(
+            id=f"{parent.id}>{path}.{number}",
+            kind=kind,
+            order=(parent.order[0], parent.time + delay, *parent.order[2:], path, number),
+            time=parent.time + delay,
+            writes=writes,
+            reads=reads,
+            data=data,
+            facts=facts,
+            parent=parent.id,
+            lookahead=lookahead,
+        )
+        self._draft.children.append(child)
+        return child.id
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _look(self, agent: Agent, slot: str, by: Agent) -> list[Version] | Blocker:
+        services, entry = self._services, self._entry
+        if agent not in entry.cells and agent not in self.event.reads:
+            raise self._fault("read an agent outside its footprint", agent)
+        published = None if by == agent else services.calendar.published(agent, entry.order)
+        as_of = entry.order if entry.batch is None else entry.batch
+        if published is not None and published < as_of:
+            as_of = published
+        if services.issuer.lookahead:
+            reservation = services.issuer.blocking(agent, as_of)
+            if reservation is not None:
+                return reservation
+        found = services.state.look(agent, slot, as_of)
+        if published is not None or isinstance(found, Blocker):
+            return found
+        own = [version for version in self._own(agent) if version.slot == slot]
+        if not own:
+            return found
+        fresh = [at for at, version in enumerate(own) if not version.append]
+        return own[fresh[-1] :] if fresh else [*found, *own]
+
+    def _own(self, agent: Agent) -> list[Version]:
+        """What this event has written to the agent so far, as far as this branch can see, oldest first."""
+        outer = self._outer._own(agent) if self._outer is not None else []
+        return outer + self._draft.writes.get(agent, [])
+
+    def _put(self, version: Version) -> Version:
+        agent = version.agent
+        if agent not in self._writes or self._entry.cells[agent].versions is not None:
+            raise self._fault("wrote an agent that is outside its footprint, or already released", agent)
+        self._draft.writes.setdefault(agent, []).append(version)
+        return version
+
+    def _name(self, name: str) -> str:
+        draft = self._draft
+        if name in draft.names:
+            raise self._fault(f"used the name {name!r} twice in {draft.path or 'the event'!r}", None)
+        draft.names.add(name)
+        return "/".join(part for part in (draft.path, name) if part)
+
+    def _open(self, name: str, writes: Sequence[Agent]) -> Context:
+        return Context(self._services, self._entry, Draft(self._name(name)), writes, self)
+
+    def _close(self, branch: Context, outcome: Outcome[Any]) -> None:
+        failure = None if outcome.failure is None else outcome.failure.reason
+        self._draft.absorb(branch._draft, failure, released(self._entry))
+
+    def _fault(self, problem: str, agent: Agent | None) -> KernelError:
+        return KernelError(
+            f"the handler of {self.event.kind!r} {problem}",
+            remedy="declare the agent in the event's footprint, and name each unit and call once",
+            event=self.event.id,
+            agent=agent,
+        )
+
+
+async def _settle(branch: Context, run: Callable[[Context], Coroutine[Any, Any, T]]) -> Outcome[T]:
+    try:
+        return Outcome(await run(branch), None)
+    except UnitFailed as failure:
+        return Outcome(None, failure)
+
+
+def released(entry: Entry) -> set[Agent]:
+    """The agents whose update the event has already declared final."""
+    return {agent for agent, cell in entry.cells.items() if cell.versions is not None}

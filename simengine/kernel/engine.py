@@ -1,0 +1,247 @@
+"""The engine: one loop that issues, executes and commits events. Run, resume, replay and fork all go through it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from simengine.errors import KernelError, LogError, RunStopped, UnitFailed
+from simengine.kernel.commit import Committer, Sink
+from simengine.kernel.context import Context, Services, released
+from simengine.kernel.event import Agent, Event, Order, Period
+from simengine.kernel.execute import Executor
+from simengine.kernel.issue import Issuer
+from simengine.kernel.state import State, Version
+from simengine.kernel.visibility import Calendar
+from simengine.kernel.window import Entry, Window
+
+_EVENTS_A_TURN = 256
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine is told beside its events.
+
+    ``window`` bounds the events under way; ``stop_on_error`` ends the run at the earliest event with a failed unit;
+    ``periods`` and ``batch`` are those of :class:`~simengine.kernel.visibility.Calendar`; ``grace`` is how many
+    seconds calls in flight are given when the run stops.
+    """
+
+    seed: int = 0
+    window: int = 4096
+    stop_on_error: bool = False
+    periods: Mapping[str, Period] = {}
+    batch: int = 0
+    grace: float = 10.0
+
+
+class Program(Protocol):
+    """What happens in events, as far as the kernel must know it."""
+
+    def handle(self, context: Context) -> Coroutine[Any, Any, None]:
+        """What the event of ``context`` does."""
+
+    def initial(self, agent: Agent) -> Mapping[str, Any]:
+        """The values that an agent's slots start with."""
+
+    def announce(self, event: Event) -> None:
+        """Called with each event as it is issued, before anything of it runs."""
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What the log holds of one event: enough to rebuild the state behind it. Versions: agent, slot, value, append."""
+
+    id: str
+    versions: tuple[tuple[Agent, str, Any, bool], ...] = ()
+    children: tuple[Event, ...] = ()
+
+
+class Engine:
+    """Runs a program over a source of events.
+
+    ``source`` yields events in strictly rising order; ``sink`` receives them committed. An engine is used once, inside
+    a running event loop.
+    """
+
+    def __init__(self, program: Program, source: Iterable[Event], sink: Sink, rules: Rules | None = None) -> None:
+        self._program = program
+        self._rules = rules = rules or Rules()
+        self._signal = asyncio.Event()
+        self._window = Window()
+        self._executor = Executor(self._signal.set)
+        self._state, self._calendar = State(program.initial), Calendar(rules.periods, rules.batch)
+        self._issuer = Issuer(source, self._state, self._calendar, program.announce, self._executor.wake)
+        self._services = Services(
+            rules.seed, self._state, self._calendar, self._issuer, self._window, self._executor, self._broken
+        )
+        self._committer = Committer(self._state, self._calendar, sink)
+        self._admitted: deque[Event] = deque()
+        self._stopped: BaseException | None = None
+        self._limit: Order | None = None
+        self.abandoned = 0
+
+    async def run(self, history: Iterable[Restored] = ()) -> None:
+        """Take in ``history``, which is a prefix of this very run, then go on to the end.
+
+        Raises :class:`RunStopped` where the run was stopped; what was committed by then is a valid prefix of it.
+        """
+        try:
+            try:
+                await self._loop(history)
+            except Exception as error:
+                self.stop(error)
+            await self._executor.finish(self._rules.grace)
+            self._executor.drain(sys.maxsize)
+            self._commit()
+        finally:
+            self.abandoned = await self._executor.abandon()
+        if self._stopped is not None:
+            raise self._stopped
+
+    def stop(self, reason: BaseException) -> None:
+        """Stop in good order: nothing new starts, effects that run get their grace, the log stays a prefix."""
+        if self._stopped is None:
+            self._stopped = reason
+        self._executor.closed = True
+        self._signal.set()
+
+    @property
+    def progress(self) -> Mapping[str, int]:
+        """Counts for a display: events issued, under way, committed, failed; effects running; losses of batches."""
+        committer = self._committer
+        return {
+            "issued": self._issuer.issued,
+            "under_way": len(self._window),
+            "committed": committer.committed,
+            "failed": committer.failed,
+            "running": len(self._executor.tasks),
+            "stale": committer.stale,
+            "lost": committer.lost,
+        }
+
+    async def _loop(self, history: Iterable[Restored]) -> None:
+        self._restore(history)
+        while self._advance():
+            if self._executor.ready or self._may_issue():
+                await asyncio.sleep(0)
+            else:
+                await self._signal.wait()
+            self._signal.clear()
+
+    def _advance(self) -> bool:
+        """Issue, step and commit as far as that goes without waiting; returns whether the run goes on."""
+        executor, issuer = self._executor, self._issuer
+        for _ in range(_EVENTS_A_TURN):
+            while executor.ready or self._admitted:
+                while self._admitted:
+                    self._begin(issuer.issue(self._admitted.popleft()))
+                executor.drain(_EVENTS_A_TURN)
+            self._commit()
+            if not self._may_issue():
+                break
+            if (event := issuer.next()) is not None:
+                self._begin(issuer.issue(event))
+        return self._goes_on()
+
+    def _goes_on(self) -> bool:
+        head = self._window.head()
+        if self._limit is not None and head is not None and head.order >= self._limit and self._stopped is None:
+            self._stopped = RunStopped(
+                "a unit failed, and the scenario says to stop at the first failure",
+                remedy="see the failures in the run's log; `on_error: skip` goes on past them",
+                event=head.event.id,
+            )
+        if self._stopped is not None or (head is None and self._issuer.peek() is None):
+            return False
+        if not (self._executor.ready or self._admitted or self._may_issue() or self._executor.tasks):
+            raise KernelError(
+                "the run stands still: a handler waits for something that no event will bring",
+                remedy="a handler must not wait for its own child, nor swallow the kernel's errors",
+                event=head.event.id if head else None,
+            )
+        return True
+
+    def _may_issue(self) -> bool:
+        order = self._issuer.peek()
+        return (
+            order is not None
+            and len(self._window) < self._rules.window
+            and self._stopped is None
+            and (self._limit is None or order < self._limit)
+        )
+
+    def _begin(self, entry: Entry) -> None:
+        self._window.add(entry)
+        if len(self._window) > 1:
+            self._link(entry)
+        context = Context(self._services, entry, entry.draft, entry.event.writes, None)
+        self._executor.start(self._program.handle(context), partial(self._ended, entry))
+
+    def _link(self, entry: Entry) -> None:
+        """Note whom this entry's reads wait for, so that long chains can go first."""
+        event, behind = entry.event, []
+        for agent in (*event.writes, *event.reads):
+            published = None if agent in entry.cells else self._calendar.published(agent, entry.order)
+            cell = self._state.last_writer(agent, published or entry.batch or entry.order)
+            if cell is not None and cell.versions is None:
+                behind.append(cell.owner)
+        entry.behind = behind
+
+    def _ended(self, entry: Entry, _value: None, error: BaseException | None) -> None:
+        draft = entry.draft
+        if error is not None:
+            if not isinstance(error, UnitFailed):
+                self._broken(entry, error)
+                return
+            draft.forget(released(entry))
+            draft.units.append(("", error.reason))
+        for agent, cell in entry.cells.items():
+            if cell.versions is None:
+                cell.versions = draft.writes.get(agent, ())
+                self._executor.wake(cell)
+        entry.done = True
+        if self._rules.stop_on_error and any(outcome != "ok" for _, outcome in draft.units):
+            self._end_before(entry.order)
+        self._admitted.extend(self._issuer.admit(entry.event, draft.children))
+
+    def _end_before(self, order: Order) -> None:
+        """Let the run end with the last event before this place."""
+        if self._limit is None or order < self._limit:
+            self._limit = self._executor.limit = order
+
+    def _broken(self, entry: Entry, error: BaseException) -> None:
+        """Something that is no outcome of the event ended its handler: the run stops."""
+        if not isinstance(error, RunStopped):
+            error.add_note(f"in event {entry.event.id}")
+        self.stop(error)
+
+    def _commit(self) -> None:
+        window, limit = self._window, self._limit
+        while (head := window.head()) is not None and head.done and (limit is None or head.order < limit):
+            window.pop()
+            try:
+                self._committer.commit(head)
+            except Exception as error:
+                self._end_before(head.order)
+                self.stop(error)
+                return
+
+    def _restore(self, history: Iterable[Restored]) -> None:
+        for record in history:
+            event = self._issuer.next()
+            if event is None or event.id != record.id:
+                raise LogError(
+                    f"the log goes on with another event than the scenario, which has {event.id if event else 'none'}",
+                    remedy="resume with the scenario, data and version that the run was started with",
+                    event=record.id,
+                )
+            entry = self._issuer.issue(event)
+            for agent, cell in entry.cells.items():
+                cell.versions = [Version(*fields, (), "") for fields in record.versions if fields[0] == agent]
+            self._admitted.extend(self._issuer.admit(event, record.children))
+            self._committer.restore(entry)

@@ -1,0 +1,105 @@
+"""Random event scripts: plain data that both the kernel and the serial interpreter can run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+AGENTS = ("shop:0", "shop:1", "user:0", "user:1", "user:2")
+Op = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Script:
+    """One event: what it may write, what its descendants may, and what it does."""
+
+    writes: tuple[str, ...]
+    ops: tuple[Op, ...]
+    lookahead: tuple[int, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One source row: its phase, time and script."""
+
+    phase: int
+    time: int
+    script: Script
+
+
+@dataclass(frozen=True)
+class World:
+    """A whole run: rows in order, and the reading rules."""
+
+    rows: tuple[Row, ...]
+    period: tuple[str, int] | None = None
+    batch: int = 0
+
+
+def subsets(agents: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    if not agents:
+        return st.just(())
+    return st.lists(st.sampled_from(agents), unique=True, max_size=len(agents)).map(
+        lambda chosen: tuple(a for a in agents if a in chosen)
+    )
+
+
+@st.composite
+def operations(draw: Any, writes: tuple[str, ...], promise: Any, depth: int, done: set[str]) -> tuple[Op, ...]:
+    """Operations that are legal for a branch that may write ``writes``; ``done`` are the agents released so far."""
+    ops: list[Op] = []
+    for number in range(draw(st.integers(0, 4))):
+        free = tuple(a for a in writes if a not in done)
+        kinds = ["read", "entries", "note", "call", "draw"]
+        kinds += ["write", "append"] * 2 if free else []
+        kinds += ["release"] if free else []
+        kinds += ["fail"] if draw(st.integers(0, 5)) == 0 else []
+        kinds += ["unit", "together"] if depth else []
+        kinds += ["spawn"] * 2 if promise is not None else []
+        kind = draw(st.sampled_from(kinds))
+        if kind in ("read", "entries"):
+            ops.append((kind, draw(st.sampled_from(AGENTS)), draw(st.booleans())))
+        elif kind in ("write", "append"):
+            ops.append((kind, draw(st.sampled_from(free)), number))
+        elif kind == "release":
+            agent = draw(st.sampled_from(free))
+            done.add(agent)
+            ops.append((kind, agent))
+        elif kind == "call":
+            ops.append((kind, f"call{number}", draw(st.integers(0, 4)) == 0))
+        elif kind == "unit":
+            ops.append((kind, f"unit{number}", draw(operations(free, promise, depth - 1, done))))
+        elif kind == "together":
+            at = draw(st.integers(0, len(free)))
+            branches = []
+            for name, part in (("left", free[:at]), ("right", free[at:])):
+                branches.append((f"{name}{number}", part, draw(operations(part, promise, depth - 1, done))))
+            ops.append((kind, tuple(branches)))
+        elif kind == "spawn":
+            delay, agents = promise
+            ops.append((kind, delay + draw(st.integers(0, 2)), draw(scripts(agents, promise, depth - 1))))
+        else:
+            ops.append((kind,))
+    return tuple(ops)
+
+
+@st.composite
+def scripts(draw: Any, agents: tuple[str, ...] = AGENTS, promise: Any = None, depth: int = 2) -> Script:
+    """A script whose own writes, and those of its descendants, lie among ``agents``."""
+    writes = draw(subsets(agents))
+    lookahead = None
+    if depth > 0 and draw(st.integers(0, 2)) == 0:
+        least, allowed = promise or (0, AGENTS)
+        lookahead = (least + draw(st.integers(0, 2)), draw(subsets(allowed)))
+    return Script(writes, draw(operations(writes, lookahead, depth, set())), lookahead)
+
+
+@st.composite
+def worlds(draw: Any) -> World:
+    """A run of up to twelve source rows in two phases."""
+    rows = draw(st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 4), scripts()), min_size=1, max_size=12))
+    rows.sort(key=lambda row: (row.phase, row.time))
+    period = draw(st.sampled_from([None, None, ("rows", 2), ("rows", 3), ("span", 2)]))
+    return World(tuple(rows), period, draw(st.sampled_from([0, 0, 0, 3])))
