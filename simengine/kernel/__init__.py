@@ -6,7 +6,7 @@ engine is the loop, and the place to start reading.
 
 from simengine.kernel.commit import Sink
 from simengine.kernel.context import Branch, Context, Outcome
-from simengine.kernel.draft import Committed, Note, resolved
+from simengine.kernel.draft import Committed, Note
 from simengine.kernel.engine import Engine, Program, Restored, Rules
 from simengine.kernel.event import Agent, Event, Lookahead, Order, Period
 from simengine.kernel.execute import Call
@@ -31,6 +31,5 @@ __all__ = [
     "Rules",
     "Sink",
     "Version",
-    "resolved",
     "stream",
 ]

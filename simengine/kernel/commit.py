@@ -6,7 +6,7 @@ from typing import Protocol
 
 from simengine.kernel.draft import Committed
 from simengine.kernel.event import Agent, Event, Order
-from simengine.kernel.state import State, Version
+from simengine.kernel.state import State, Version, resolved
 from simengine.kernel.visibility import Calendar
 from simengine.kernel.window import Entry
 
@@ -35,27 +35,36 @@ class Committer:
         self.lost = 0
 
     def commit(self, entry: Entry) -> None:
-        """Commit the head of the window."""
+        """Commit the head of the window, or an event that ran while the window was empty (it has no cells)."""
         versions = self._fold(entry)
-        record = Committed(self.committed, entry.event, entry.draft, versions)
+        draft = entry.draft
+        record = Committed(entry.event, versions, draft.notes, draft.calls, draft.units, draft.children)
+        for note in record.notes:
+            note.because = resolved(note.because)
         self.committed += 1
-        if record.units and any(True for _ in record.failures()):
+        if draft.units and any(True for _ in record.failures()):
             self.failed += 1
         self._sink.commit(record)
 
-    def restore(self, entry: Entry) -> None:
+    def restore(self, entry: Entry, failed: bool) -> None:
         """Take in an event that the log already holds."""
         self._fold(entry)
         self.committed += 1
+        self.failed += failed
 
     def _fold(self, entry: Entry) -> list[Version]:
         state, calendar, order = self._state, self._calendar, entry.order
         versions: list[Version] = []
+        if not entry.cells:
+            for agent in entry.event.writes:
+                written = entry.draft.writes.get(agent, ())
+                state.commit_alone(agent, written)
+                versions += written
         for agent, cell in entry.cells.items():
             versions += cell.versions or ()
             state.commit(agent, cell, None if calendar.latest_only else calendar.horizon(agent, order))
-        if entry.batch is not None:
-            self._count(entry.event, entry.batch, versions)
+        if entry.batched:
+            self._count(entry.event, entry.as_of, versions)
         return versions
 
     def _count(self, event: Event, batch: Order, versions: list[Version]) -> None:

@@ -111,18 +111,21 @@ class Context:
 
     def write(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Give a slot a new value. Others see it once the event has ended, or when the agent is released."""
-        return self._put(Version(agent, slot, value, False, because, self._draft.path))
+        return self._put(Version(agent, slot, 0, value, self._draft.path, because))
 
     def append(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Add one entry to a slot that keeps all of its entries; needs no read, and never overwrites another's."""
-        return self._put(Version(agent, slot, value, True, because, self._draft.path))
+        return self._put(Version(agent, slot, 0, value, self._draft.path, because, True))
 
     def release(self, agent: Agent) -> None:
         """Declare the agent's update final: whoever waits for it goes on, though this event has not ended.
 
         The event must not write the agent afterwards; what was released stands, even if the branch fails later.
         """
-        cell = self._entry.cells.get(agent)
+        entry = self._entry
+        if not entry.cells:
+            self._services.issuer.register(entry)
+        cell = entry.cells.get(agent)
         if cell is None or agent not in self._writes or cell.versions is not None:
             raise self._fault("released an agent that it may not write, or twice", agent)
         cell.versions = self._own(agent)
@@ -189,7 +192,7 @@ class Context:
         self,
         kind: str,
         *,
-        delay: float,
+        delay: int | float,
         writes: tuple[Agent, ...] = (),
         reads: tuple[Agent, ...] = (),
         data: Any = None,
@@ -221,12 +224,11 @@ class Context:
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
-    def _look(self, agent: Agent, slot: str, by: Agent) -> list[Version] | Blocker:
-        services, entry = self._services, self._entry
-        if agent not in entry.cells and agent not in self.event.reads:
+    def _look(self, agent: Agent, slot: str, by: Agent) -> Sequence[Version] | Blocker:
+        services, as_of, event = self._services, self._entry.as_of, self.event
+        if agent not in event.writes and agent not in event.reads:
             raise self._fault("read an agent outside its footprint", agent)
-        published = None if by == agent else services.calendar.published(agent, entry.order)
-        as_of = entry.order if entry.batch is None else entry.batch
+        published = None if by == agent else services.calendar.published(agent, self._entry.order)
         if published is not None and published < as_of:
             as_of = published
         if services.issuer.lookahead:
@@ -236,20 +238,28 @@ class Context:
         found = services.state.look(agent, slot, as_of)
         if published is not None or isinstance(found, Blocker):
             return found
-        own = [version for version in self._own(agent) if version.slot == slot]
+        return self._with_own(found, agent, slot)
+
+    def _with_own(self, found: list[Version], agent: Agent, slot: str) -> Sequence[Version]:
+        """What is found outside, then what the event itself has written as far as this branch sees."""
+        own = self._own(agent)
+        if own:
+            own = [version for version in own if version.slot == slot]
         if not own:
             return found
         fresh = [at for at, version in enumerate(own) if not version.append]
         return own[fresh[-1] :] if fresh else [*found, *own]
 
-    def _own(self, agent: Agent) -> list[Version]:
+    def _own(self, agent: Agent) -> Sequence[Version]:
         """What this event has written to the agent so far, as far as this branch can see, oldest first."""
-        outer = self._outer._own(agent) if self._outer is not None else []
-        return outer + self._draft.writes.get(agent, [])
+        mine = self._draft.writes.get(agent, ())
+        if self._outer is None:
+            return mine
+        return [*self._outer._own(agent), *mine]
 
     def _put(self, version: Version) -> Version:
-        agent = version.agent
-        if agent not in self._writes or self._entry.cells[agent].versions is not None:
+        agent, cells = version.agent, self._entry.cells
+        if agent not in self._writes or (cells and cells[agent].versions is not None):
             raise self._fault("wrote an agent that is outside its footprint, or already released", agent)
         self._draft.writes.setdefault(agent, []).append(version)
         return version
@@ -266,7 +276,7 @@ class Context:
 
     def _close(self, branch: Context, outcome: Outcome[Any]) -> None:
         failure = None if outcome.failure is None else outcome.failure.reason
-        self._draft.absorb(branch._draft, failure, released(self._entry))
+        self._draft.absorb(branch._draft, failure, self._entry.released())
 
     def _fault(self, problem: str, agent: Agent | None) -> KernelError:
         return KernelError(
@@ -282,8 +292,3 @@ async def _settle(branch: Context, run: Callable[[Context], Coroutine[Any, Any, 
         return Outcome(await run(branch), None)
     except UnitFailed as failure:
         return Outcome(None, failure)
-
-
-def released(entry: Entry) -> set[Agent]:
-    """The agents whose update the event has already declared final."""
-    return {agent for agent, cell in entry.cells.items() if cell.versions is not None}

@@ -5,37 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from simengine.kernel.event import Agent, Event
 from simengine.kernel.state import Version
 
 
-class Note:
+class Note(msgspec.Struct):
     """Something that happened and that the log keeps, a message for instance. ``body`` is opaque here."""
 
-    __slots__ = ("because", "body", "id")
-
-    def __init__(self, id: str, body: Any, because: Sequence[str | Version]) -> None:
-        self.id = id
-        self.body = body
-        self.because = because
+    id: str
+    body: Any
+    because: Sequence[str | Version]
 
 
-class Draft:
+class Draft(msgspec.Struct):
     """The writes, notes, calls, unit outcomes and children of one branch, each in an order that no latency can change.
 
     ``path`` is the branch's place inside its event: unit names joined by ``/``, empty for the event itself.
     """
 
-    __slots__ = ("calls", "children", "names", "notes", "path", "units", "writes")
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.writes: dict[Agent, list[Version]] = {}
-        self.notes: list[Note] = []
-        self.calls: list[tuple[str, str]] = []
-        self.units: list[tuple[str, str]] = []
-        self.children: list[Event] = []
-        self.names: set[str] = set()
+    path: str
+    writes: dict[Agent, list[Version]] = {}
+    notes: list[Note] = []
+    calls: list[tuple[str, str]] = []
+    units: list[tuple[str, str]] = []
+    children: list[Event] = []
+    names: set[str] = set()
 
     def absorb(self, branch: Draft, failure: str | None, released: Collection[Agent]) -> None:
         """Take over what a settled branch did. Of a failed one only what it released and what it said remains."""
@@ -55,25 +51,16 @@ class Draft:
         self.children = []
 
 
-class Committed:
-    """One event as it enters the log: final, numbered, in commit order."""
+class Committed(msgspec.Struct):
+    """One event as it enters the log: final, its versions numbered, in commit order."""
 
-    __slots__ = ("calls", "children", "event", "notes", "seq", "units", "versions")
-
-    def __init__(self, seq: int, event: Event, draft: Draft, versions: list[Version]) -> None:
-        self.seq = seq
-        self.event = event
-        self.versions = versions
-        self.notes = draft.notes
-        self.calls = draft.calls
-        self.units = draft.units
-        self.children = draft.children
+    event: Event
+    versions: list[Version]
+    notes: list[Note]
+    calls: list[tuple[str, str]]
+    units: list[tuple[str, str]]
+    children: list[Event]
 
     def failures(self) -> Iterator[tuple[str, str]]:
         """The units that failed, with their reasons."""
         return ((path, outcome) for path, outcome in self.units if outcome != "ok")
-
-
-def resolved(because: Sequence[str | Version]) -> list[str]:
-    """Causes as text: ids as they are, versions by their names, which they have once they are committed."""
-    return [cause if isinstance(cause, str) else cause.ref for cause in because]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import msgspec
 
 from simengine.errors import KernelError, LogError, RunStopped, UnitFailed
 from simengine.kernel.commit import Committer, Sink
-from simengine.kernel.context import Context, Services, released
+from simengine.kernel.context import Context, Services
 from simengine.kernel.event import Agent, Event, Order, Period
 from simengine.kernel.execute import Executor
 from simengine.kernel.issue import Issuer
@@ -54,11 +54,12 @@ class Program(Protocol):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What the log holds of one event: enough to rebuild the state behind it. Versions: agent, slot, value, append."""
+    """What the log holds of one event: enough to rebuild the state behind it."""
 
     id: str
-    versions: tuple[tuple[Agent, str, Any, bool], ...] = ()
-    children: tuple[Event, ...] = ()
+    versions: Sequence[Version] = ()
+    children: Sequence[Event] = ()
+    failed: bool = False
 
 
 class Engine:
@@ -135,17 +136,20 @@ class Engine:
 
     def _advance(self) -> bool:
         """Issue, step and commit as far as that goes without waiting; returns whether the run goes on."""
-        executor, issuer = self._executor, self._issuer
+        executor, issuer, window = self._executor, self._issuer, self._window
         for _ in range(_EVENTS_A_TURN):
-            while executor.ready or self._admitted:
-                while self._admitted:
-                    self._begin(issuer.issue(self._admitted.popleft()))
-                executor.drain(_EVENTS_A_TURN)
-            self._commit()
-            if not self._may_issue():
+            if executor.ready or self._admitted:
+                self._step()
+            if window:
+                self._commit()
+            if self._stopped is not None or len(window) >= self._rules.window:
                 break
-            if (event := issuer.next()) is not None:
-                self._begin(issuer.issue(event))
+            if self._limit is not None and not self._may_issue():
+                break
+            event = issuer.next()
+            if event is None:
+                break
+            self._begin(issuer.issue(event))
         return self._goes_on()
 
     def _goes_on(self) -> bool:
@@ -175,19 +179,34 @@ class Engine:
             and (self._limit is None or order < self._limit)
         )
 
+    def _step(self) -> None:
+        """Issue the children that were admitted, and step the handlers that can go on, until none is left."""
+        while self._executor.ready or self._admitted:
+            while self._admitted:
+                self._begin(self._issuer.issue(self._admitted.popleft()))
+            self._executor.drain(_EVENTS_A_TURN)
+
     def _begin(self, entry: Entry) -> None:
-        self._window.add(entry)
-        if len(self._window) > 1:
-            self._link(entry)
+        """Run a new event's handler as far as it goes; if it ends at once and stands alone, it is committed at once."""
         context = Context(self._services, entry, entry.draft, entry.event.writes, None)
         self._executor.start(self._program.handle(context), partial(self._ended, entry))
+        if entry.done and not self._window and not self._admitted and self._calendar.latest_only:
+            self._commit_one(entry)
+            return
+        if not entry.cells:
+            self._issuer.register(entry)
+        if entry.done:
+            self._finalise(entry)
+        elif self._window:
+            self._link(entry)
+        self._window.add(entry)
 
     def _link(self, entry: Entry) -> None:
         """Note whom this entry's reads wait for, so that long chains can go first."""
         event, behind = entry.event, []
         for agent in (*event.writes, *event.reads):
             published = None if agent in entry.cells else self._calendar.published(agent, entry.order)
-            cell = self._state.last_writer(agent, published or entry.batch or entry.order)
+            cell = self._state.last_writer(agent, published or entry.as_of)
             if cell is not None and cell.versions is None:
                 behind.append(cell.owner)
         entry.behind = behind
@@ -198,16 +217,21 @@ class Engine:
             if not isinstance(error, UnitFailed):
                 self._broken(entry, error)
                 return
-            draft.forget(released(entry))
+            draft.forget(entry.released())
             draft.units.append(("", error.reason))
-        for agent, cell in entry.cells.items():
-            if cell.versions is None:
-                cell.versions = draft.writes.get(agent, ())
-                self._executor.wake(cell)
+        self._finalise(entry)
         entry.done = True
         if self._rules.stop_on_error and any(outcome != "ok" for _, outcome in draft.units):
             self._end_before(entry.order)
-        self._admitted.extend(self._issuer.admit(entry.event, draft.children))
+        if entry.event.lookahead is not None:
+            self._admitted.extend(self._issuer.admit(entry.event, draft.children))
+
+    def _finalise(self, entry: Entry) -> None:
+        """Show what the event has written to those who wait for it, as far as it was not released before."""
+        for agent, cell in entry.cells.items():
+            if cell.versions is None:
+                cell.versions = entry.draft.writes.get(agent, ())
+                self._executor.wake(cell)
 
     def _end_before(self, order: Order) -> None:
         """Let the run end with the last event before this place."""
@@ -224,12 +248,19 @@ class Engine:
         window, limit = self._window, self._limit
         while (head := window.head()) is not None and head.done and (limit is None or head.order < limit):
             window.pop()
-            try:
-                self._committer.commit(head)
-            except Exception as error:
-                self._end_before(head.order)
-                self.stop(error)
-                return
+            self._commit_one(head)
+            limit = self._limit
+
+    def _commit_one(self, entry: Entry) -> None:
+        """Commit an event; if the log cannot take it, the run ends before it."""
+        if self._limit is not None and entry.order >= self._limit:
+            self._window.add(entry)
+            return
+        try:
+            self._committer.commit(entry)
+        except Exception as error:
+            self._end_before(entry.order)
+            self.stop(error)
 
     def _restore(self, history: Iterable[Restored]) -> None:
         for record in history:
@@ -241,7 +272,10 @@ class Engine:
                     event=record.id,
                 )
             entry = self._issuer.issue(event)
-            for agent, cell in entry.cells.items():
-                cell.versions = [Version(*fields, (), "") for fields in record.versions if fields[0] == agent]
-            self._admitted.extend(self._issuer.admit(event, record.children))
-            self._committer.restore(entry)
+            self._issuer.register(entry)
+            for version in record.versions:
+                entry.draft.writes.setdefault(version.agent, []).append(version)
+            self._finalise(entry)
+            if event.lookahead is not None:
+                self._issuer.admit(event, record.children)
+            self._committer.restore(entry, record.failed)

@@ -23,7 +23,7 @@ class Lookahead(msgspec.Struct, frozen=True, gc=False):
     are the agents that the event's descendants may write. Later events wait only where they meet these.
     """
 
-    delay: float
+    delay: int | float
     writes: tuple[Agent, ...]
 
 
@@ -38,7 +38,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: str
     order: Order
-    time: float
+    time: int | float
     writes: tuple[Agent, ...] = ()
     reads: tuple[Agent, ...] = ()
     data: Any = None

@@ -73,8 +73,15 @@ class Executor:
         self.limit: Order | None = None
 
     def start(self, coroutine: Handler, done: Callable[[Any, BaseException | None], None]) -> None:
-        """Run a handler up to its first wait, or to its end."""
-        self._step(Routine(coroutine, done))
+        """Run a handler, from where it stands, up to its next wait or to its end."""
+        try:
+            blocker = coroutine.send(None)
+        except StopIteration as end:
+            done(end.value, None)
+        except Exception as error:
+            done(None, error)
+        else:
+            self._park(Routine(coroutine, done), blocker)
 
     def wake(self, blocker: Blocker) -> None:
         """Let all who wait here look again."""
@@ -89,7 +96,7 @@ class Executor:
             steps -= 1
             routine = ready.popleft()
             del self._parked[id(routine)]
-            self._step(routine)
+            self.start(routine.coroutine, routine.done)
 
     def fork(self, coroutines: Sequence[Handler], failed: Callable[[BaseException], None]) -> Join:
         """Run branches side by side. What a branch raises beyond its recorded outcome goes to ``failed``."""
@@ -130,20 +137,13 @@ class Executor:
         self.ready.clear()
         return len(running)
 
-    def _step(self, routine: Routine) -> None:
-        try:
-            blocker = routine.coroutine.send(None)
-        except StopIteration as end:
-            routine.done(end.value, None)
-        except Exception as error:
-            routine.done(None, error)
+    def _park(self, routine: Routine, blocker: object) -> None:
+        if isinstance(blocker, Blocker):
+            blocker.waiters.append(routine)
+            self._parked[id(routine)] = routine
         else:
-            if isinstance(blocker, Blocker):
-                blocker.waiters.append(routine)
-                self._parked[id(routine)] = routine
-            else:
-                routine.coroutine.close()
-                routine.done(None, _foreign(blocker))
+            routine.coroutine.close()
+            routine.done(None, _foreign(blocker))
 
     def _joiner(
         self, join: Join, at: int, failed: Callable[[BaseException], None]

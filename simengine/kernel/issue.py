@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 
 from simengine.errors import KernelError
+from simengine.kernel.draft import Draft
 from simengine.kernel.event import Agent, Event, Order
 from simengine.kernel.state import Blocker, State
 from simengine.kernel.visibility import Calendar
@@ -64,17 +65,16 @@ class Issuer:
 
     def next(self) -> Event | None:
         """The next event in the total order, or ``None`` at the end; a child beyond the front waits its turn here."""
-        source = self._next
-        if self._queue and (source is None or self._queue[0][0] < source.order):
+        event = self._next
+        if self._queue and (event is None or self._queue[0][0] < event.order):
             event = heapq.heappop(self._queue)[1]
-        elif source is not None:
-            event = source
-            self._next = next(self._source, None)
-            if self._next is not None and not source.order < self._next.order:
+        elif event is not None:
+            self._next = following = next(self._source, None)
+            if following is not None and not event.order < following.order:
                 raise KernelError(
-                    f"source events must come in rising order, but {self._next.id} follows",
+                    f"source events must come in rising order, but {following.id} follows",
                     remedy="sort the interactions by time and break ties by a rule on their ids",
-                    event=source.id,
+                    event=event.id,
                 )
         else:
             return None
@@ -82,12 +82,9 @@ class Issuer:
         return event
 
     def issue(self, event: Event) -> Entry:
-        """Register what the event may write and what its descendants may, and announce it."""
+        """Announce the event, and keep what its descendants may write. Its own cells are made by ``register``."""
         batch = self._calendar.open_row(event) if event.source else None
-        entry = Entry(event, batch)
-        state, order = self._state, event.order
-        for agent in event.writes:
-            entry.cells[agent] = state.register(agent, order, entry)
+        entry = Entry(event, event.order, batch or event.order, Draft(""))
         if event.lookahead is not None:
             reservation = Reservation(event, event.lookahead.writes, event.lookahead.delay)
             self._by_event[event.id] = reservation
@@ -98,6 +95,11 @@ class Issuer:
         if event.parent is not None:
             self._child_issued(event)
         return entry
+
+    def register(self, entry: Entry) -> None:
+        """Make the cells of what the event may write: before anything else is issued, or steps."""
+        for agent in entry.event.writes:
+            entry.cells[agent] = self._state.register(agent, entry.order, entry)
 
     def admit(self, parent: Event, children: Iterable[Event]) -> list[Event]:
         """The parent has ended: queue its children; returns those that stand before the front, to be issued now."""

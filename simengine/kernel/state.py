@@ -11,6 +11,8 @@ from bisect import bisect_left
 from collections.abc import Generator, Sequence
 from typing import Any
 
+import msgspec
+
 from simengine.kernel.event import Agent, Initial, Order
 
 
@@ -26,29 +28,33 @@ class Blocker:
         yield self
 
 
-class Version:
-    """One value of one slot. ``number`` counts the versions of that slot and is given at commit (0: where it began).
+class Version(msgspec.Struct, omit_defaults=True, gc=False):
+    """One value of one slot. ``version`` counts the versions of that slot and is given at commit (0: where it began).
 
-    ``because`` holds the causes: ids of notes, and other versions, whose numbers are known once they are committed.
+    ``unit`` is the unit that wrote it; ``because`` holds its causes: ids of notes, and other versions, which stand
+    there by name once they are committed. ``append`` marks an entry added to a slot that keeps all of its entries.
     """
 
-    __slots__ = ("agent", "append", "because", "number", "slot", "unit", "value")
-
-    def __init__(
-        self, agent: Agent, slot: str, value: Any, append: bool, because: Sequence[str | Version], unit: str
-    ) -> None:
-        self.agent = agent
-        self.slot = slot
-        self.value = value
-        self.append = append
-        self.because = because
-        self.unit = unit
-        self.number = 0
+    agent: Agent
+    slot: str
+    version: int
+    value: Any
+    unit: str = ""
+    because: Sequence[str | Version] = ()
+    append: bool = False
 
     @property
     def ref(self) -> str:
         """The name of this version in the log: ``user:12/short@3``."""
-        return f"{self.agent}/{self.slot}@{self.number}"
+        return f"{self.agent}/{self.slot}@{self.version}"
+
+
+def resolved(because: Sequence[str | Version]) -> list[str]:
+    """Causes as text: ids as they are, versions by the names that they have once they are committed."""
+    return [cause if isinstance(cause, str) else cause.ref for cause in because]
+
+
+_NOTHING: list[Version] = []
 
 
 class Cell(Blocker):
@@ -72,17 +78,29 @@ class Chain:
         self.cells: list[Cell] = []
         self.counts: dict[str, int] = {}
         self.base: dict[str, list[Version]] = {
-            slot: [Version(agent, slot, value, False, (), "")] for slot, value in initial(agent).items()
+            slot: [Version(agent, slot, 0, value)] for slot, value in initial(agent).items()
         }
+
+    def commit(self, versions: Sequence[Version]) -> None:
+        """Number versions that are final, and name their causes."""
+        counts = self.counts
+        for version in versions:
+            counts[version.slot] = version.version = counts.get(version.slot, 0) + 1
+            if version.because:
+                version.because = resolved(version.because)
+
+    def settle(self, versions: Sequence[Version]) -> None:
+        """Take versions into the base, behind all that stands there."""
+        for version in versions:
+            if version.append:
+                self.base.setdefault(version.slot, []).append(version)
+            else:
+                self.base[version.slot] = [version]
 
     def fold(self, upto: int) -> None:
         """Move the first ``upto`` cells, all committed, into the base."""
         for cell in self.cells[:upto]:
-            for version in cell.versions or ():
-                if version.append:
-                    self.base.setdefault(version.slot, []).append(version)
-                else:
-                    self.base[version.slot] = [version]
+            self.settle(cell.versions or ())
         del self.orders[:upto], self.cells[:upto]
 
 
@@ -128,6 +146,8 @@ class State:
         empty where the slot was never given a value, and must not be changed.
         """
         chain = self._chains.get(agent) or self.chain(agent)
+        if not chain.orders:
+            return chain.base.get(slot, _NOTHING)
         found: list[Version] = []
         for at in range(bisect_left(chain.orders, as_of) - 1, -1, -1):
             cell = chain.cells[at]
@@ -138,17 +158,21 @@ class State:
                     found.append(version)
                     if not version.append:
                         return found[::-1]
-        base = chain.base.get(slot, [])
+        base = chain.base.get(slot, _NOTHING)
         return [*base, *reversed(found)] if found else base
 
     def commit(self, agent: Agent, cell: Cell, horizon: Order | None) -> None:
         """Number the cell's versions, then fold what no later read can ask for.
 
         ``horizon`` is the earliest place as of which anybody may still look, or ``None`` where everybody who is left
-        looks at or behind this very cell. Commits come in the total order, so the first cells are the committed ones.
+        looks behind this very cell. Commits come in the total order, so the first cells are the committed ones.
         """
         chain = self._chains[agent]
-        counts = chain.counts
-        for version in cell.versions or ():
-            counts[version.slot] = version.number = counts.get(version.slot, 0) + 1
+        chain.commit(cell.versions or ())
         chain.fold(1 if horizon is None else bisect_left(chain.orders, horizon))
+
+    def commit_alone(self, agent: Agent, versions: Sequence[Version]) -> None:
+        """The same for an event that ran while no other was under way, so that it needs no cell."""
+        chain = self._chains.get(agent) or self.chain(agent)
+        chain.commit(versions)
+        chain.settle(versions)

@@ -4,34 +4,43 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Sequence
+
+import msgspec
 
 from simengine.kernel.draft import Draft
 from simengine.kernel.event import Agent, Event, Order
 from simengine.kernel.state import Cell
 
 
-class Entry:
+class Entry(msgspec.Struct, eq=False):
     """One event under way.
 
-    ``batch`` is the place as of which its batch reads (``None`` without batches), ``cells`` what it may write,
-    ``draft`` what it has done so far, ``behind`` the entries that its reads wait for, ``height`` the longest chain of
-    entries that wait for it, itself included.
+    ``as_of`` is the place in the order as of which it reads: its own, or the start of its batch. ``draft`` is what it
+    has done so far, ``cells`` what it may write (made when others may meet it), ``behind`` the entries that its reads
+    wait for, ``height`` the longest chain of entries that wait for it, itself included.
     """
 
-    __slots__ = ("batch", "behind", "cells", "done", "draft", "event", "height", "order")
-
-    def __init__(self, event: Event, batch: Order | None) -> None:
-        self.event = event
-        self.order = event.order
-        self.batch = batch
-        self.cells: dict[Agent, Cell] = {}
-        self.draft = Draft("")
-        self.behind: list[Entry] | None = None
-        self.height = 1
-        self.done = False
+    event: Event
+    order: Order
+    as_of: Order
+    draft: Draft
+    cells: dict[Agent, Cell] = {}
+    behind: Sequence[Entry] = ()
+    height: int = 1
+    done: bool = False
 
     def __lt__(self, other: Entry) -> bool:
         return self.order < other.order
+
+    @property
+    def batched(self) -> bool:
+        """Whether the event reads the snapshot of a batch."""
+        return self.as_of is not self.order
+
+    def released(self) -> set[Agent]:
+        """The agents whose update is final already."""
+        return {agent for agent, cell in self.cells.items() if cell.versions is not None}
 
 
 class Window:
@@ -85,7 +94,7 @@ class Window:
             for each in entries:
                 each.height = 1
             for each in reversed(entries):
-                for earlier in each.behind or ():
+                for earlier in each.behind:
                     if earlier.height <= each.height:
                         earlier.height = each.height + 1
         return entry.height

@@ -41,7 +41,7 @@ class World:
 def subsets(agents: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     if not agents:
         return st.just(())
-    return st.lists(st.sampled_from(agents), unique=True, max_size=len(agents)).map(
+    return st.lists(st.sampled_from(agents), unique=True, max_size=3).map(
         lambda chosen: tuple(a for a in agents if a in chosen)
     )
 
@@ -67,6 +67,9 @@ def operations(draw: Any, writes: tuple[str, ...], promise: Any, depth: int, don
             agent = draw(st.sampled_from(free))
             done.add(agent)
             ops.append((kind, agent))
+            if draw(st.integers(0, 2)) == 0:
+                ops.append(("fail",))
+                break
         elif kind == "call":
             ops.append((kind, f"call{number}", draw(st.integers(0, 4)) == 0))
         elif kind == "unit":
@@ -90,16 +93,28 @@ def scripts(draw: Any, agents: tuple[str, ...] = AGENTS, promise: Any = None, de
     """A script whose own writes, and those of its descendants, lie among ``agents``."""
     writes = draw(subsets(agents))
     lookahead = None
-    if depth > 0 and draw(st.integers(0, 2)) == 0:
+    if depth > 0 and draw(st.booleans()):
         least, allowed = promise or (0, AGENTS)
         lookahead = (least + draw(st.integers(0, 2)), draw(subsets(allowed)))
     return Script(writes, draw(operations(writes, lookahead, depth, set())), lookahead)
 
 
 @st.composite
+def spawners(draw: Any) -> Script:
+    """A script that takes its time and then schedules children which write what it does not write itself."""
+    promise = (draw(st.integers(0, 2)), draw(subsets(AGENTS)))
+    children = [
+        ("spawn", promise[0] + draw(st.integers(0, 2)), draw(scripts(promise[1], promise, 1)))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    return Script((), (("call", "slow", False), ("call", "slower", False), *children), promise)
+
+
+@st.composite
 def worlds(draw: Any) -> World:
     """A run of up to twelve source rows in two phases."""
-    rows = draw(st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 4), scripts()), min_size=1, max_size=12))
+    script = st.one_of(scripts(), scripts(), spawners())
+    rows = draw(st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 3), script), min_size=1, max_size=12))
     rows.sort(key=lambda row: (row.phase, row.time))
     period = draw(st.sampled_from([None, None, ("rows", 2), ("rows", 3), ("span", 2)]))
-    return World(tuple(rows), period, draw(st.sampled_from([0, 0, 0, 3])))
+    return World(tuple(rows), period, draw(st.sampled_from([0, 0, 3])))

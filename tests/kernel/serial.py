@@ -33,9 +33,7 @@ class Serial:
         self.numbers: dict[tuple[str, str], int] = {}
         self.rows = [(row.phase, row.time, at) for at, row in enumerate(world.rows)]
         self.records: list[dict[str, Any]] = []
-        queue = [
-            (order, f"row{at}", world.rows[at].script, at) for at, order in enumerate(self.rows)
-        ]
+        queue = [(order, f"row{at}", world.rows[at].script, at) for at, order in enumerate(self.rows)]
         heapq.heapify(queue)
         while queue:
             order, name, script, row = heapq.heappop(queue)

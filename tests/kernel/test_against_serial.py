@@ -14,7 +14,19 @@ from scripts import AGENTS, Script, World, worlds
 from serial import Serial
 
 from simengine.errors import UnitFailed
-from simengine.kernel import Branch, Call, Committed, Context, Engine, Event, Lookahead, Period, Restored, Rules
+from simengine.kernel import (
+    Branch,
+    Call,
+    Committed,
+    Context,
+    Engine,
+    Event,
+    Lookahead,
+    Period,
+    Restored,
+    Rules,
+    Version,
+)
 
 
 class Player:
@@ -73,7 +85,7 @@ class Player:
 
     def caller(self, fails: bool) -> Any:
         async def run(call: Call) -> tuple[str, str]:
-            for _ in range(hashlib.blake2b(f"{self.salt}{call.id}".encode()).digest()[0] % 7):
+            for _ in range(hashlib.blake2b(f"{self.salt}{call.id}".encode()).digest()[0] % 12):
                 await asyncio.sleep(0)
             if fails:
                 raise UnitFailed("as the script says", reason="refused")
@@ -83,9 +95,7 @@ class Player:
 
 
 def spawn(context: Context, delay: int, script: Script) -> None:
-    context.spawn(
-        "play", delay=delay, writes=script.writes, reads=AGENTS, data=script, lookahead=lookahead(script)
-    )
+    context.spawn("play", delay=delay, writes=script.writes, reads=AGENTS, data=script, lookahead=lookahead(script))
 
 
 def lookahead(script: Script) -> Lookahead | None:
@@ -122,7 +132,7 @@ class Kept:
                 "notes": [(note.id, note.body) for note in record.notes],
                 "calls": record.calls,
                 "units": record.units,
-                "versions": [(v.agent, v.slot, v.value, v.append, v.number) for v in record.versions],
+                "versions": [(v.agent, v.slot, v.value, v.append, v.version) for v in record.versions],
                 "children": [child.id for child in record.children],
             }
         )
@@ -143,7 +153,7 @@ async def play(world: World, salt: str, window: int, history: list[Restored] | N
 
 
 @given(worlds(), st.sampled_from([1, 2, 5, 4096]), st.text(max_size=3))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_kernel_commits_what_the_serial_interpreter_does(world: World, window: int, salt: str) -> None:
     expected = Serial(world).records
     assert asyncio.run(play(world, salt, window)).records == expected
@@ -157,8 +167,8 @@ def test_a_run_restored_at_any_cut_goes_on_as_if_nothing_had_happened(world: Wor
     history = [
         Restored(
             record.event.id,
-            tuple((v.agent, v.slot, v.value, v.append) for v in record.versions),
-            tuple(record.children),
+            [Version(v.agent, v.slot, 0, v.value, append=v.append) for v in record.versions],
+            record.children,
         )
         for record in whole.raw[:cut]
     ]

@@ -1,0 +1,162 @@
+"""Negative items: drawn in proportion to popularity, or recorded in a file."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from types import MappingProxyType
+
+import msgspec
+
+from simengine.data.atomic import read_lines
+from simengine.data.dataset import Dataset, Interaction
+from simengine.errors import InputError
+
+
+class PopularityNegatives:
+    """Draws items in proportion to how often they occur in the training parts (AgentCF, appendix B.2).
+
+    A drawn item is never one that is known of the user (training part, validation, test); one call draws none twice.
+    The table is made once, so a draw depends on nothing but the data set, the user and the generator.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        part = dataset.training_part
+        counts = sorted(Counter(part.item.tolist()).items())
+        self._items = [part.items[item] for item, _ in counts]
+        self._counts = [count for _, count in counts]
+        self._cumulative = list(accumulate(self._counts))
+        self._own = dataset.own
+
+    def draw(self, user: str, random: random.Random, n: int = 1) -> tuple[str, ...]:
+        """``n`` different negatives for this user, in the order drawn; fewer where there are no more."""
+        own = self._own[user]
+        drawn: dict[str, None] = {}
+        attempts = 8 * n + 8 if self._items else 0
+        while len(drawn) < n and attempts:
+            attempts -= 1
+            item = self._items[bisect_right(self._cumulative, random.randrange(self._cumulative[-1]))]
+            if item not in own:
+                drawn[item] = None
+        if len(drawn) < n:
+            self._draw_rest(own, random, n, drawn)
+        return tuple(drawn)
+
+    def _draw_rest(self, own: frozenset[str], random: random.Random, n: int, drawn: dict[str, None]) -> None:
+        """Complete ``drawn`` by the same law without rejection, for users who know nearly all that is popular."""
+        left = {
+            item: count
+            for item, count in zip(self._items, self._counts, strict=True)
+            if item not in own and item not in drawn
+        }
+        while left and len(drawn) < n:
+            cumulative = list(accumulate(left.values()))
+            item = list(left)[bisect_right(cumulative, random.randrange(cumulative[-1]))]
+            drawn[item] = None
+            del left[item]
+
+
+class RecordedNegatives:
+    """The negatives that a file records, one for each interaction to re-enact."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        if dataset.recorded_negatives is None:
+            raise InputError(
+                f"data set {dataset.name} has no recorded negatives", remedy="Name their file under data.negatives."
+            )
+        self._negatives = dataset.recorded_negatives
+
+    def of(self, interaction: Interaction) -> str:
+        """The recorded negative of an interaction of ``dataset.train``."""
+        return self._negatives[interaction]
+
+
+def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Dataset:
+    """The data set with the candidates of each case set to the target and so many negatives, in natural order of ids.
+
+    The negatives are drawn by :class:`PopularityNegatives`, each user with a stream of his own. A note counts the cases
+    that get fewer.
+    """
+    table = PopularityNegatives(dataset)
+    position = {item: place for place, item in enumerate(dataset.items)}
+    cases = []
+    for case in dataset.cases:
+        drawn = table.draw(case.user, random.Random(f"candidates {seed} {case.user}"), negatives)
+        candidates = tuple(sorted((*drawn, case.target), key=position.__getitem__))
+        cases.append(msgspec.structs.replace(case, candidates=candidates))
+    short = sum(len(case.candidates or ()) <= negatives for case in cases)
+    notes = (f"{short} test cases have fewer than {negatives} negatives to draw",) if short else ()
+    return replace(dataset, cases=tuple(cases), notes=(*dataset.notes, *notes))
+
+
+class _Recorded(msgspec.Struct):
+    """One row of a file of recorded negatives; other fields are not looked at."""
+
+    user_id: str
+    pos_item_id: str
+    neg_item_ids: list[str]
+
+
+def read_recorded(path: Path, dataset: Dataset) -> tuple[Mapping[Interaction, str], str, tuple[str, ...]]:
+    """The negative of each interaction to re-enact, from a JSON-lines file, the SHA-256 of its bytes, and notes.
+
+    Rows belong to interactions by user and item; where a user takes an item several times, in order. Of several
+    negatives the first is used. An interaction without a row is an error; rows without an interaction, and negatives
+    that are items of the user's own, are counted.
+    """
+    lines, sha256 = read_lines(path)
+    waiting: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+    for number, line in enumerate(lines, 1):
+        row = _parse(line, path, number)
+        unknown = [item for item in row.neg_item_ids[:1] if item not in dataset.items]
+        if unknown or not row.neg_item_ids:
+            raise InputError(
+                f"negative {unknown[0]!r} is not in the item table" if unknown else "the row names no negative",
+                remedy="Give at least one id of the item table.",
+                file=str(path),
+                line=number,
+                field="neg_item_ids",
+            )
+        waiting[row.user_id, row.pos_item_id].append(row.neg_item_ids[0])
+    negatives: dict[Interaction, str] = {}
+    for interaction in dataset.train:
+        queue = waiting[interaction.user, interaction.item]
+        if not queue:
+            raise InputError(
+                "no negative is recorded for this interaction",
+                remedy="Add a row with its user_id and pos_item_id, or leave data.negatives out to draw negatives.",
+                file=str(path),
+                user=interaction.user,
+                item=interaction.item,
+                time=interaction.time,
+            )
+        negatives[interaction] = queue.popleft()
+    return MappingProxyType(negatives), sha256, tuple(_recorded_notes(negatives, waiting, dataset))
+
+
+def _recorded_notes(
+    negatives: Mapping[Interaction, str], waiting: Mapping[tuple[str, str], deque[str]], dataset: Dataset
+) -> Iterator[str]:
+    own = sum(item in dataset.own[interaction.user] for interaction, item in negatives.items())
+    if own:
+        yield f"{own} recorded negatives are items of the user's own; they are used as given"
+    unused = sum(map(len, waiting.values()))
+    if unused:
+        yield f"{unused} recorded negatives belong to no interaction that is re-enacted"
+
+
+def _parse(line: str, path: Path, number: int) -> _Recorded:
+    try:
+        return msgspec.json.decode(line, type=_Recorded)
+    except msgspec.DecodeError as error:
+        raise InputError(
+            f"this is no row of recorded negatives: {error}",
+            remedy='Each line is like {"user_id": "1", "pos_item_id": "7", "neg_item_ids": ["9"]}.',
+            file=str(path),
+            line=number,
+        ) from None

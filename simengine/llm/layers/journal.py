@@ -1,0 +1,64 @@
+"""The journal layer: no call is asked again whose outcome is written down, and none goes on before it is."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from simengine.errors import CallFailed
+from simengine.llm.calls import CallStore, Entry, Failure, Outcome
+from simengine.llm.request import Completion, LanguageModel, Request
+
+
+class Journal:
+    """Answers from the store what it holds; asks the next model for the rest and stores the outcome first.
+
+    An outcome is a completion or a :class:`CallFailed`. Whatever else ends a call (a stopped run, a cancellation)
+    says nothing about the call and is never stored. Counted here: ``answered`` from the store; and of the rest
+    ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported, and ``unmetered``, the answers
+    for which it did not.
+    """
+
+    def __init__(self, store: CallStore, following: LanguageModel) -> None:
+        self._store = store
+        self._following = following
+        self.answered = 0
+        self.asked = 0
+        self.completed = 0
+        self.failed: Counter[str] = Counter()
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self.unmetered = 0
+
+    async def complete(self, request: Request) -> Completion:
+        """The stored completion, or the next model's once it is stored; raises :class:`CallFailed` likewise."""
+        outcome = self._store.get(request.key())
+        if outcome is not None:
+            self.answered += 1
+        else:
+            self.asked += 1
+            started = time.monotonic()
+            outcome = await self._ask(request)
+            self._count(outcome)
+            outcome = await self._store.put(Entry(request, outcome, time.monotonic() - started))
+        if isinstance(outcome, Failure):
+            raise outcome.error()
+        return outcome
+
+    async def _ask(self, request: Request) -> Outcome:
+        try:
+            return await self._following.complete(request)
+        except CallFailed as failed:
+            where = dict(failed.where)
+            attempts = where.pop("attempts", 1)
+            return Failure(failed.problem, failed.reason, failed.remedy, attempts, where)
+
+    def _count(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            self.failed[outcome.reason] += 1
+            return
+        self.completed += 1
+        usage = outcome.usage
+        self.unmetered += usage.prompt_tokens is None or usage.completion_tokens is None
+        self.prompt_tokens += usage.prompt_tokens or 0
+        self.completion_tokens += usage.completion_tokens or 0

@@ -1,0 +1,8 @@
+"""Rankers that are no agents: the baselines that agents are compared with, behind one protocol."""
+
+from __future__ import annotations
+
+from simengine.rankers.base import Ranker
+from simengine.rankers.catalog import RANKERS
+
+__all__ = ["RANKERS", "Ranker"]
