@@ -57,12 +57,13 @@ class Committer:
         versions: list[Version] = []
         if not entry.cells:
             for agent in entry.event.writes:
-                written = entry.draft.writes.get(agent, ())
-                state.commit_alone(agent, written)
-                versions += written
+                if (written := entry.draft.writes.get(agent)) is not None:
+                    state.commit_alone(agent, written)
+                    versions += written
         for agent, cell in entry.cells.items():
             versions += cell.versions or ()
-            state.commit(agent, cell, None if calendar.latest_only else calendar.horizon(agent, order))
+            horizon = None if calendar.latest_only else calendar.horizon(agent, order)
+            state.commit(agent, cell, order, horizon)
         if entry.batched:
             self._count(entry.event, entry.as_of, versions)
         return versions

@@ -10,10 +10,10 @@ import msgspec
 
 from simengine.errors import KernelError, UnitFailed
 from simengine.kernel.draft import Draft, Note
-from simengine.kernel.event import Agent, Event, Lookahead
+from simengine.kernel.event import Agent, Event, Lookahead, Order
 from simengine.kernel.execute import Call, Executor
 from simengine.kernel.issue import Issuer
-from simengine.kernel.state import Blocker, State, Version
+from simengine.kernel.state import Blocker, State, Version, since_written
 from simengine.kernel.streams import stream
 from simengine.kernel.visibility import Calendar
 from simengine.kernel.window import Entry, Window
@@ -85,23 +85,40 @@ class Context:
 
         Raises :class:`KernelError` outside the footprint, or where the slot has no value yet.
         """
-        while isinstance(found := self._look(agent, slot, by), Blocker):
+        services = self._services
+        while True:
+            as_of = self._as_of(agent, by)
+            if isinstance(as_of, Blocker):
+                await as_of
+                continue
+            if self._draft.writes or self._outer is not None:
+                own = self._own(agent, slot, by)
+                if own:
+                    return own[-1]
+            found = services.state.look(agent, slot, as_of)
+            if isinstance(found, Version):
+                return found
+            if found is None:
+                raise KernelError(
+                    "this slot has no value yet",
+                    remedy="give the agent an initial value for it, or read it with entries(), which may be empty",
+                    event=self.event.id,
+                    agent=agent,
+                    slot=slot,
+                )
             await found
-        if not found:
-            raise KernelError(
-                "this slot has no value yet",
-                remedy="give the agent an initial value for it, or read it with entries(), which may be empty",
-                event=self.event.id,
-                agent=agent,
-                slot=slot,
-            )
-        return found[-1]
 
-    async def entries(self, agent: Agent, slot: str, *, by: Agent) -> tuple[Version, ...]:
+    async def entries(self, agent: Agent, slot: str, *, by: Agent) -> list[Version]:
         """All entries of a slot that is appended to, oldest first; one value where it was written; may be empty."""
-        while isinstance(found := self._look(agent, slot, by), Blocker):
+        while True:
+            as_of = self._as_of(agent, by)
+            if isinstance(as_of, Blocker):
+                await as_of
+                continue
+            found = self._services.state.look_all(agent, slot, as_of)
+            if not isinstance(found, Blocker):
+                return since_written([*found, *self._own(agent, slot, by)])
             await found
-        return tuple(found)
 
     async def settled(self, *agents: Agent) -> None:
         """Wait until every earlier event that may write one of ``agents`` has been issued (graph queries need it)."""
@@ -111,11 +128,15 @@ class Context:
 
     def write(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Give a slot a new value. Others see it once the event has ended, or when the agent is released."""
-        return self._put(Version(agent, slot, 0, value, self._draft.path, because))
+        version = Version(agent, slot, 0, value, self._draft.path, because)
+        self._writable(agent).append(version)
+        return version
 
     def append(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Add one entry to a slot that keeps all of its entries; needs no read, and never overwrites another's."""
-        return self._put(Version(agent, slot, 0, value, self._draft.path, because, True))
+        version = Version(agent, slot, 0, value, self._draft.path, because, True)
+        self._writable(agent).append(version)
+        return version
 
     def release(self, agent: Agent) -> None:
         """Declare the agent's update final: whoever waits for it goes on, though this event has not ended.
@@ -128,7 +149,7 @@ class Context:
         cell = entry.cells.get(agent)
         if cell is None or agent not in self._writes or cell.versions is not None:
             raise self._fault("released an agent that it may not write, or twice", agent)
-        cell.versions = self._own(agent)
+        cell.versions = self._written(agent)
         self._services.executor.wake(cell)
 
     # -- what the log keeps, randomness, effects ------------------------------------------------------------------
@@ -224,45 +245,36 @@ class Context:
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
-    def _look(self, agent: Agent, slot: str, by: Agent) -> Sequence[Version] | Blocker:
-        services, as_of, event = self._services, self._entry.as_of, self.event
+    def _as_of(self, agent: Agent, by: Agent) -> Order | Blocker:
+        """The place as of which ``by`` sees ``agent``, or the reservation that may still change what stands there."""
+        services, event, as_of = self._services, self.event, self._entry.as_of
         if agent not in event.writes and agent not in event.reads:
             raise self._fault("read an agent outside its footprint", agent)
-        published = None if by == agent else services.calendar.published(agent, self._entry.order)
-        if published is not None and published < as_of:
-            as_of = published
-        if services.issuer.lookahead:
-            reservation = services.issuer.blocking(agent, as_of)
-            if reservation is not None:
-                return reservation
-        found = services.state.look(agent, slot, as_of)
-        if published is not None or isinstance(found, Blocker):
-            return found
-        return self._with_own(found, agent, slot)
+        if by != agent and not services.calendar.latest_only:
+            published = services.calendar.published(agent, event.order)
+            if published is not None:
+                as_of = min(as_of, published)
+        if services.issuer.reserved:
+            return services.issuer.blocking(agent, as_of) or as_of
+        return as_of
 
-    def _with_own(self, found: list[Version], agent: Agent, slot: str) -> Sequence[Version]:
-        """What is found outside, then what the event itself has written as far as this branch sees."""
-        own = self._own(agent)
-        if own:
-            own = [version for version in own if version.slot == slot]
-        if not own:
-            return found
-        fresh = [at for at, version in enumerate(own) if not version.append]
-        return own[fresh[-1] :] if fresh else [*found, *own]
+    def _own(self, agent: Agent, slot: str, by: Agent) -> list[Version]:
+        """What this event has written to the slot, as this branch sees it; unpublished, others see none."""
+        if by != agent and self._services.calendar.publishes(agent):
+            return []
+        return [version for version in self._written(agent) if version.slot == slot]
 
-    def _own(self, agent: Agent) -> Sequence[Version]:
-        """What this event has written to the agent so far, as far as this branch can see, oldest first."""
+    def _written(self, agent: Agent) -> Sequence[Version]:
         mine = self._draft.writes.get(agent, ())
-        if self._outer is None:
-            return mine
-        return [*self._outer._own(agent), *mine]
+        return [*self._outer._written(agent), *mine] if self._outer is not None else mine
 
-    def _put(self, version: Version) -> Version:
-        agent, cells = version.agent, self._entry.cells
+    def _writable(self, agent: Agent) -> list[Version]:
+        """Where this branch keeps what it writes to the agent."""
+        writes = self._draft.writes
+        cells = self._entry.cells
         if agent not in self._writes or (cells and cells[agent].versions is not None):
             raise self._fault("wrote an agent that is outside its footprint, or already released", agent)
-        self._draft.writes.setdefault(agent, []).append(version)
-        return version
+        return writes.setdefault(agent, [])
 
     def _name(self, name: str) -> str:
         draft = self._draft

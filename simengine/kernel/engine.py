@@ -117,7 +117,7 @@ class Engine:
         committer = self._committer
         return {
             "issued": self._issuer.issued,
-            "under_way": len(self._window),
+            "under_way": self._window.size,
             "committed": committer.committed,
             "failed": committer.failed,
             "running": len(self._executor.tasks),
@@ -136,13 +136,13 @@ class Engine:
 
     def _advance(self) -> bool:
         """Issue, step and commit as far as that goes without waiting; returns whether the run goes on."""
-        executor, issuer, window = self._executor, self._issuer, self._window
+        executor, issuer, window, size = self._executor, self._issuer, self._window, self._rules.window
         for _ in range(_EVENTS_A_TURN):
             if executor.ready or self._admitted:
                 self._step()
-            if window:
+            if window.size:
                 self._commit()
-            if self._stopped is not None or len(window) >= self._rules.window:
+            if self._stopped is not None or window.size >= size:
                 break
             if self._limit is not None and not self._may_issue():
                 break
@@ -174,7 +174,7 @@ class Engine:
         order = self._issuer.peek()
         return (
             order is not None
-            and len(self._window) < self._rules.window
+            and self._window.size < self._rules.window
             and self._stopped is None
             and (self._limit is None or order < self._limit)
         )
@@ -190,14 +190,14 @@ class Engine:
         """Run a new event's handler as far as it goes; if it ends at once and stands alone, it is committed at once."""
         context = Context(self._services, entry, entry.draft, entry.event.writes, None)
         self._executor.start(self._program.handle(context), partial(self._ended, entry))
-        if entry.done and not self._window and not self._admitted and self._calendar.latest_only:
+        if entry.done and not self._window.size and not self._admitted and self._calendar.latest_only:
             self._commit_one(entry)
             return
         if not entry.cells:
             self._issuer.register(entry)
         if entry.done:
             self._finalise(entry)
-        elif self._window:
+        elif self._window.size:
             self._link(entry)
         self._window.add(entry)
 

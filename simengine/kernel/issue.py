@@ -52,7 +52,7 @@ class Issuer:
         self._wake = wake
         self._queue: list[tuple[Order, Event]] = []
         self._front: Order = ()
-        self._reserved: dict[Agent, list[Reservation]] = {}
+        self.reserved: dict[Agent, list[Reservation]] = {}
         self._by_event: dict[str, Reservation] = {}
         self.issued = 0
 
@@ -89,7 +89,7 @@ class Issuer:
             reservation = Reservation(event, event.lookahead.writes, event.lookahead.delay)
             self._by_event[event.id] = reservation
             for agent in reservation.agents:
-                self._reserved.setdefault(agent, []).append(reservation)
+                self.reserved.setdefault(agent, []).append(reservation)
         self._announce(event)
         self.issued += 1
         if event.parent is not None:
@@ -119,15 +119,10 @@ class Issuer:
 
     def blocking(self, agent: Agent, as_of: Order) -> Reservation | None:
         """A reservation under which ``agent`` may still be written before ``as_of``, if there is one."""
-        for reservation in self._reserved.get(agent, ()):
+        for reservation in self.reserved.get(agent, ()):
             if reservation.start < as_of:
                 return reservation
         return None
-
-    @property
-    def lookahead(self) -> bool:
-        """Whether any reservation is held at all."""
-        return bool(self._by_event)
 
     def _child_issued(self, child: Event) -> None:
         parent = str(child.parent)
@@ -141,8 +136,8 @@ class Issuer:
         else:
             del self._by_event[event_id]
             for agent in reservation.agents:
-                holders = self._reserved[agent]
+                holders = self.reserved[agent]
                 holders.remove(reservation)
                 if not holders:
-                    del self._reserved[agent]
+                    del self.reserved[agent]
         self._wake(reservation)

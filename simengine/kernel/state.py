@@ -8,8 +8,8 @@ that nobody can ask for any more are folded into the chain's base.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -54,9 +54,6 @@ def resolved(because: Sequence[str | Version]) -> list[str]:
     return [cause if isinstance(cause, str) else cause.ref for cause in because]
 
 
-_NOTHING: list[Version] = []
-
-
 class Cell(Blocker):
     """What one event writes to one agent: unknown (``None``) until it is final, then its versions, oldest first."""
 
@@ -69,110 +66,144 @@ class Cell(Blocker):
 
 
 class Chain:
-    """The cells of one agent in the total order, above a base that holds all older values."""
+    """The cells of one agent that are not folded yet, in the total order."""
 
-    __slots__ = ("base", "cells", "counts", "orders")
+    __slots__ = ("cells", "orders")
 
-    def __init__(self, agent: Agent, initial: Initial) -> None:
+    def __init__(self) -> None:
         self.orders: list[Order] = []
         self.cells: list[Cell] = []
-        self.counts: dict[str, int] = {}
-        self.base: dict[str, list[Version]] = {
-            slot: [Version(agent, slot, 0, value)] for slot, value in initial(agent).items()
-        }
 
-    def commit(self, versions: Sequence[Version]) -> None:
-        """Number versions that are final, and name their causes."""
-        counts = self.counts
-        for version in versions:
-            counts[version.slot] = version.version = counts.get(version.slot, 0) + 1
-            if version.because:
-                version.because = resolved(version.because)
+    def before(self, as_of: Order) -> Iterator[Cell]:
+        """The cells before a place in the order, nearest first."""
+        for at in range(bisect_left(self.orders, as_of) - 1, -1, -1):
+            yield self.cells[at]
 
-    def settle(self, versions: Sequence[Version]) -> None:
-        """Take versions into the base, behind all that stands there."""
-        for version in versions:
-            if version.append:
-                self.base.setdefault(version.slot, []).append(version)
-            else:
-                self.base[version.slot] = [version]
 
-    def fold(self, upto: int) -> None:
-        """Move the first ``upto`` cells, all committed, into the base."""
-        for cell in self.cells[:upto]:
-            self.settle(cell.versions or ())
-        del self.orders[:upto], self.cells[:upto]
+Base: TypeAlias = "dict[str, Version | list[Version]]"
+"""What is folded of one agent: per slot its value, or all entries of a slot that is appended to."""
 
 
 class State:
-    """All chains of a run."""
+    """All agents of a run: a base each, and a chain above it while events that may write the agent are under way."""
 
     def __init__(self, initial: Initial) -> None:
         self._initial = initial
+        self._bases: dict[Agent, Base] = {}
         self._chains: dict[Agent, Chain] = {}
-
-    def chain(self, agent: Agent) -> Chain:
-        """The agent's chain, begun from its initial values at first use."""
-        chain = self._chains.get(agent)
-        if chain is None:
-            chain = self._chains[agent] = Chain(agent, self._initial)
-        return chain
 
     def register(self, agent: Agent, order: Order, owner: Any) -> Cell:
         """Note that the event at ``order`` may write ``agent``; returns its open cell."""
-        chain = self._chains.get(agent) or self.chain(agent)
+        chain = self._chains.get(agent)
+        if chain is None:
+            chain = self._chains[agent] = Chain()
         cell = Cell(owner)
-        if not chain.orders or chain.orders[-1] < order:
-            chain.orders.append(order)
-            chain.cells.append(cell)
-        else:
-            at = bisect_left(chain.orders, order)
-            chain.orders.insert(at, order)
-            chain.cells.insert(at, cell)
+        at = bisect_left(chain.orders, order)
+        chain.orders.insert(at, order)
+        chain.cells.insert(at, cell)
         return cell
 
     def last_writer(self, agent: Agent, as_of: Order) -> Cell | None:
         """The last cell before ``as_of`` that has not been folded, if any."""
         chain = self._chains.get(agent)
-        if chain is None or not chain.orders:
-            return None
-        at = bisect_left(chain.orders, as_of)
-        return chain.cells[at - 1] if at else None
+        return next(chain.before(as_of), None) if chain is not None else None
 
-    def look(self, agent: Agent, slot: str, as_of: Order) -> list[Version] | Cell:
-        """The slot's versions as of a place in the order, or the cell that must become final first.
+    def look(self, agent: Agent, slot: str, as_of: Order) -> Version | Cell | None:
+        """The slot's value as of a place in the order, or the cell that must become final first."""
+        chain = self._chains.get(agent)
+        if chain is not None:
+            for cell in chain.before(as_of):
+                if cell.versions is None:
+                    return cell
+                for version in reversed(cell.versions):
+                    if version.slot == slot:
+                        return version
+        base = self._bases.get(agent) or self._base(agent)
+        found = base.get(slot)
+        return found[-1] if isinstance(found, list) else found
 
-        The list holds the current value last; before it stand the earlier entries of a slot that is appended to. It is
-        empty where the slot was never given a value, and must not be changed.
-        """
-        chain = self._chains.get(agent) or self.chain(agent)
-        if not chain.orders:
-            return chain.base.get(slot, _NOTHING)
+    def look_all(self, agent: Agent, slot: str, as_of: Order) -> list[Version] | Cell:
+        """All entries of a slot that is appended to, oldest first; or the cell that must become final first."""
+        chain = self._chains.get(agent)
         found: list[Version] = []
-        for at in range(bisect_left(chain.orders, as_of) - 1, -1, -1):
-            cell = chain.cells[at]
+        for cell in chain.before(as_of) if chain is not None else ():
             if cell.versions is None:
                 return cell
-            for version in reversed(cell.versions):
-                if version.slot == slot:
-                    found.append(version)
-                    if not version.append:
-                        return found[::-1]
-        base = chain.base.get(slot, _NOTHING)
-        return [*base, *reversed(found)] if found else base
+            found += (version for version in reversed(cell.versions) if version.slot == slot)
+        base = (self._bases.get(agent) or self._base(agent)).get(slot, [])
+        return since_written([*(base if isinstance(base, list) else [base]), *reversed(found)])
 
-    def commit(self, agent: Agent, cell: Cell, horizon: Order | None) -> None:
-        """Number the cell's versions, then fold what no later read can ask for.
+    def commit(self, agent: Agent, cell: Cell, order: Order, horizon: Order | None) -> None:
+        """Number the versions of the cell at ``order``, then fold what no later read can ask for.
 
         ``horizon`` is the earliest place as of which anybody may still look, or ``None`` where everybody who is left
         looks behind this very cell. Commits come in the total order, so the first cells are the committed ones.
         """
         chain = self._chains[agent]
-        chain.commit(cell.versions or ())
-        chain.fold(1 if horizon is None else bisect_left(chain.orders, horizon))
+        at = bisect_left(chain.orders, order)
+        for version in cell.versions or ():
+            _number(version, self._last_number(chain, at, version))
+        upto = 1 if horizon is None else bisect_left(chain.orders, horizon)
+        for folded in chain.cells[:upto]:
+            self._settle(agent, folded.versions or ())
+        del chain.orders[:upto], chain.cells[:upto]
+        if not chain.cells:
+            del self._chains[agent]
 
     def commit_alone(self, agent: Agent, versions: Sequence[Version]) -> None:
         """The same for an event that ran while no other was under way, so that it needs no cell."""
-        chain = self._chains.get(agent) or self.chain(agent)
-        chain.commit(versions)
-        chain.settle(versions)
+        base = self._bases.get(agent) or self._base(agent)
+        for version in versions:
+            _number(version, _last_of(base, version.slot))
+            self._put(base, version)
+
+    def _base(self, agent: Agent) -> Base:
+        base: Base = {slot: Version(agent, slot, 0, value) for slot, value in self._initial(agent).items()}
+        self._bases[agent] = base
+        return base
+
+    def _settle(self, agent: Agent, versions: Sequence[Version]) -> None:
+        base = self._bases.get(agent) or self._base(agent)
+        for version in versions:
+            self._put(base, version)
+
+    @staticmethod
+    def _put(base: Base, version: Version) -> None:
+        if not version.append:
+            base[version.slot] = version
+            return
+        entries = base.get(version.slot)
+        if isinstance(entries, list):
+            entries.append(version)
+        else:
+            base[version.slot] = [version] if entries is None else [entries, version]
+
+    def _last_number(self, chain: Chain, at: int, version: Version) -> int:
+        """The number of the last committed version of the same slot."""
+        for cell in reversed(chain.cells[: at + 1]):
+            for earlier in reversed(cell.versions or ()):
+                if earlier.slot == version.slot and earlier.version:
+                    return earlier.version
+        return _last_of(self._bases.get(version.agent) or self._base(version.agent), version.slot)
+
+
+def since_written(versions: list[Version]) -> list[Version]:
+    """Of versions in order, those that count: from the last that was written, not appended, onward."""
+    for at in range(len(versions) - 1, -1, -1):
+        if not versions[at].append:
+            return versions[at:]
+    return versions
+
+
+def _last_of(base: Base, slot: str) -> int:
+    """The number of the last folded version of a slot; 0 where there is none."""
+    last = base.get(slot)
+    if isinstance(last, list):
+        last = last[-1]
+    return last.version if last is not None else 0
+
+
+def _number(version: Version, last: int) -> None:
+    version.version = last + 1
+    if version.because:
+        version.because = resolved(version.because)

@@ -49,6 +49,10 @@ class Calendar:
         self._rows_of_phase += 1
         return self._starts[-1] if self._batch else None
 
+    def publishes(self, agent: Agent) -> bool:
+        """Whether others see only what the agent has published."""
+        return bool(self._periods) and kind_of(agent) in self._periods
+
     def published(self, agent: Agent, order: Order) -> Order | None:
         """The place as of which others see ``agent`` at ``order``, or ``None`` where they see its latest version."""
         period = self._periods.get(kind_of(agent)) if self._periods else None

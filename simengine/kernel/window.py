@@ -50,9 +50,7 @@ class Window:
         self._line: deque[Entry] = deque()
         self._inserted: list[Entry] = []
         self._changes = 0
-
-    def __len__(self) -> int:
-        return len(self._line) + len(self._inserted)
+        self.size = 0
 
     def add(self, entry: Entry) -> None:
         """Take in a new entry."""
@@ -61,6 +59,7 @@ class Window:
         else:
             heapq.heappush(self._inserted, entry)
         self._changes += 1
+        self.size += 1
 
     def head(self) -> Entry | None:
         """The entry that commits next."""
@@ -77,6 +76,7 @@ class Window:
         else:
             line.popleft()
         self._changes += 1
+        self.size -= 1
 
     def entries(self) -> list[Entry]:
         """All entries, in the total order."""
@@ -88,7 +88,7 @@ class Window:
         Heights are brought up to date when a sixteenth of the window has changed, so that a long window costs each
         event a bounded share; until then they are slightly old, which can only cost some speed.
         """
-        if self._changes * 16 > len(self):
+        if self._changes * 16 > self.size:
             self._changes = 0
             entries = self.entries()
             for each in entries:

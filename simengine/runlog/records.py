@@ -90,7 +90,7 @@ class EventLine(msgspec.Struct, omit_defaults=True):
     @property
     def failed(self) -> bool:
         """Whether a unit of the event failed."""
-        return any(outcome != "ok" for outcome in self.units.values())
+        return bool(self.units) and any(outcome != "ok" for outcome in self.units.values())
 
 
 class End(msgspec.Struct):
@@ -150,7 +150,7 @@ class Chain:
 
 def digest(before: str, body: bytes) -> str:
     """The checksum of a line, chained to the one before: 32 hexadecimal digits."""
-    return hashlib.blake2b(body, digest_size=16, key=before.encode()).hexdigest()
+    return hashlib.blake2b(before.encode() + body, digest_size=16).hexdigest()
 
 
 _TAIL = len(',"sum":""}') + 32
