@@ -8,7 +8,7 @@ from __future__ import annotations
 from simengine.llm.calls import CallStore
 from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling, Usage
 from simengine.llm.settings import LLMSettings
-from simengine.llm.stack import Stack, build, replay
+from simengine.llm.stack import Stack, Stats, build, make_backend, replay
 
 __all__ = [
     "CallStore",
@@ -19,7 +19,9 @@ __all__ = [
     "Request",
     "Sampling",
     "Stack",
+    "Stats",
     "Usage",
     "build",
+    "make_backend",
     "replay",
 ]

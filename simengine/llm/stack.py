@@ -64,6 +64,10 @@ class Stack:
         """Ask through all layers; see :class:`~simengine.llm.request.LanguageModel`."""
         return await self._model.complete(request)
 
+    def stop_sending(self) -> None:
+        """Let calls that were sent come home, and send no others."""
+        self._limit.close()
+
     def stats(self) -> Stats:
         """A snapshot of all counters."""
         journal, limit = self._journal, self._limit
@@ -105,7 +109,7 @@ def build(
 
     Raises :class:`~simengine.errors.InputError` for an address, or a variable in address or key, that is no good.
     """
-    chosen = backend if backend is not None else _backend(settings, environ)
+    chosen = backend if backend is not None else make_backend(settings, environ)
     return Stack(settings, store, chosen)
 
 
@@ -114,7 +118,8 @@ def replay(store: CallStore) -> Stack:
     return Stack(LLMSettings(), store, Refuse())
 
 
-def _backend(settings: LLMSettings, environ: Mapping[str, str]) -> LanguageModel:
+def make_backend(settings: LLMSettings, environ: Mapping[str, str] = os.environ) -> LanguageModel:
+    """The backend that the settings name; raises :class:`~simengine.errors.InputError` like :func:`build`."""
     model: LanguageModel = Lexical() if settings.backend == "lexical" else OpenAI(settings, environ)
     latency = settings.latency
     return model if latency is None else Delay(model, latency.median, latency.sigma, latency.seed)

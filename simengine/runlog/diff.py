@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from simengine.errors import Divergence
 from simengine.kernel import Committed
 from simengine.runlog.reader import Reader
 from simengine.runlog.records import Chain, End, EventLine, Line, event_line
 
+_SHOWN = 80
+
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first place where an event differs: which record, of which agent, and both values."""
+    """The first place where two histories differ, and both values (``ABSENT`` where one has none).
+
+    ``record`` is a path into the event's line, as in ``memories[1].value`` or ``calls["choose/r1"]``. ``agent`` is
+    whose record it is (the writer of a memory, the sender of a message, the user of an edge), ``unit`` the unit that
+    did it, where the record names them.
+    """
 
     record: str
-    agent: str | None
     expected: Any
     found: Any
+    agent: str | None = None
+    unit: str | None = None
+
+
+ABSENT: Literal[msgspec.UnsetType.UNSET] = msgspec.UNSET
+"""Stands where one of two histories has nothing."""
 
 
 class Comparer:
@@ -44,58 +55,43 @@ class Comparer:
         text = self._chain.close(line)[:-1]
         expected = next(self._lines, None)
         if text != expected:
-            self._chain.sum = before
-            raise self._divergence(expected, line)
+            line.sum, self._chain.sum = self._chain.sum, before
+            raise _divergence(expected, line)
         self.events += 1
         self.failed += line.failed
 
     def finish(self) -> None:
-        """Everything was re-executed: the history must end here too."""
+        """Everything was re-executed: the history must end here too, with the same counts where it was finished."""
         left = next(self._lines, None)
         if left is not None:
-            raise self._divergence(left, None)
-        if self._reader.end is not None:
-            self._chain.close(Line(end=End(self.events, self.failed)))
-
-    def _divergence(self, expected: bytes | None, found: EventLine | None) -> Divergence:
-        old = None if expected is None else msgspec.json.decode(expected, type=EventLine)
-        difference = first_difference(old, found)
-        event = old or found
-        return Divergence(
-            "the re-execution differs from the log",
-            remedy="the log, the journal, the data or the program is not what the run was made with",
-            event=event.event if event else None,
-            record=difference.record,
-            agent=difference.agent,
-            expected=difference.expected,
-            found=difference.found,
-        )
+            raise _divergence(left, None)
+        end, expected = End(self.events, self.failed), self._reader.end
+        if expected is None:
+            return
+        if expected != end:
+            raise _told(Difference("end", msgspec.to_builtins(expected), msgspec.to_builtins(end)), None)
+        self._chain.close(Line(end=end))
 
 
-def first_difference(expected: EventLine | None, found: EventLine | None) -> Difference:
-    """Where two events first differ, in the order in which a line shows its parts."""
+def first_difference(expected: EventLine | None, found: EventLine | None) -> Difference | None:
+    """Where two events first differ, in the order in which a line shows its parts; ``None`` where they are equal.
+
+    An event that only one history has differs as a whole, as the record ``event``.
+    """
     if expected is None or found is None:
-        have = expected or found
-        name = have.event if have else None
-        return Difference("event", None, name if expected else None, name if found else None)
-    old, new = msgspec.to_builtins(expected), msgspec.to_builtins(found)
-    for part in (field for field in EventLine.__struct_fields__ if field != "sum"):
-        for path, agent, one, other in _walk(part, old.get(part), new.get(part), None):
-            return Difference(path, agent, one, other)
-    return Difference("sum", None, expected.sum, found.sum)
+        names = [ABSENT if line is None else line.event for line in (expected, found)]
+        return None if expected is found else Difference("event", *names)
+    return next(_differences(expected, found), None)
 
 
-def _walk(path: str, one: Any, other: Any, agent: str | None) -> Iterator[tuple[str, str | None, Any, Any]]:
-    if one == other:
-        return
-    if isinstance(one, dict) and isinstance(other, dict):
-        owner = one.get("agent") or one.get("sender") or agent
-        for key in dict.fromkeys((*one, *other)):
-            yield from _walk(f"{path}.{key}", one.get(key), other.get(key), owner)
-    elif isinstance(one, list) and isinstance(other, list):
-        for at in range(max(len(one), len(other))):
-            left = one[at] if at < len(one) else None
-            right = other[at] if at < len(other) else None
-            yield from _walk(f"{path}[{at}]", left, right, agent)
-    else:
-        yield path, agent, one, other
+def _differences(expected: EventLine, found: EventLine) -> Iterator[Difference]:
+    old, new = _plain(expected), _plain(found)
+    for part in EventLine.__struct_fields__:
+        for ours, theirs, owner, unit in _records(part, old.get(part, ABSENT), new.get(part, ABSENT)):
+            pass
+
+
+def _plain(line: EventLine) -> dict[str, Any]:
+    """The line as its text reads."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line))
+    return plain

@@ -4,6 +4,10 @@ The first line is the *provenance* of the file: where and how it was made, never
 semantic, a function of scenario, data, seed and the outcomes of the model's calls: one *header*, one line for each
 event in commit order, one *end*. The last member of a semantic line, ``sum``, is a digest of the line before it is
 added and of the ``sum`` before; so the last ``sum`` is the hash of the whole history.
+
+Only whole lines count, so a key that was put in a second time makes a line invalid like any other change; where the
+writer was given data with equal keys (``1`` and ``"1"``), the last one is read. Members that this version does not know
+are passed over: whatever a reader must know in order to be right gets a new ``SCHEMA``.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from simengine.errors import LogError
+from simengine.errors import KernelError
 from simengine.kernel import Committed, Event, Lookahead, Note, Restored, Version
 from simengine.world import Edge, Message
 
@@ -159,7 +163,7 @@ _TAIL = len(',"sum":""}') + 32
 def _message(note: Note) -> MessageLine:
     body = note.body
     if not isinstance(body, Message):
-        raise LogError(f"the log keeps messages, not {type(body).__name__}", remedy="note a Message", record=note.id)
+        raise KernelError(f"the log keeps messages, not {type(body).__name__}", remedy="note a Message", record=note.id)
     return MessageLine(note.id, body.sender, body.recipient, body.kind, body.body, list(map(str, note.because)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 
+from simengine.errors import RunStopped
 from simengine.llm.request import Completion, LanguageModel, Request
 
 
@@ -21,6 +22,7 @@ class Limit:
         self._free = concurrency
         self._weight = weight
         self._queue: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._closed = False
         self.arrived = 0
         self.started = 0
         self.waiting = 0
@@ -39,7 +41,17 @@ class Limit:
             self.in_flight -= 1
             self._leave()
 
+    def close(self) -> None:
+        """Send nothing more: the run stops. What waits here ends at once; what was sent may still be answered."""
+        self._closed = True
+        for _, _, slot in self._queue:
+            if not slot.done():
+                slot.set_exception(_stopping())
+        self._queue.clear()
+
     async def _enter(self, priority: float) -> None:
+        if self._closed:
+            raise _stopping()
         self.arrived += 1
         if self._free > 0:
             self._free -= 1
@@ -64,3 +76,7 @@ class Limit:
                 slot.set_result(None)
                 return
         self._free += 1
+
+
+def _stopping() -> RunStopped:
+    return RunStopped("the run stops, so this call is not sent", remedy="resume the run to send it")

@@ -1,0 +1,167 @@
+"""The commands: run, replay, check, schema. Each reads its options, calls one function and prints what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import structlog
+import typer
+from rich.console import Console
+
+from simengine import scenario as scenarios
+from simengine.cli import show
+from simengine.errors import Divergence, InputError, RunStopped, SimengineError
+from simengine.scenario.check import Plan, plan
+from simengine.scenario.drive import Snapshot
+
+T = TypeVar("T")
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Re-enact recommender-system interactions with language-model agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Sets = Annotated[list[str], typer.Option("--set", metavar="A.B=C", help="Lay a value over the scenario; repeatable.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario's YAML file.")]
+
+
+@app.callback(invoke_without_command=True)
+def simengine(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    """Re-enact recommender-system interactions with language-model agents."""
+    if show_version:
+        print(f"simengine {version('simengine')}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    file: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario's YAML file.")] = None,
+    sets: Sets = [],  # noqa: B006  (typer reads the default, nothing changes it)
+    out: Annotated[Path | None, typer.Option(help="The folder to make; default replays/<name>.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with an unfinished run.")] = None,
+) -> None:
+    """Run a scenario, or go on with a run that was stopped."""
+    if (file is None) == (resume is None) or (resume is not None and out is not None):
+        raise InputError("say either a scenario or --resume RUN", remedy="simengine run SCENARIO [--out FOLDER]")
+    with _Shown() as shown:
+        if resume is not None:
+            going = scenarios.resume(resume, sets, observe=shown.observe, interruptible=True)
+        else:
+            assert file is not None
+            scenario, data = scenarios.read(file, sets)
+            going = scenarios.run(scenario, data, out=out, observe=shown.observe, interruptible=True)
+        finished = asyncio.run(going)
+    report = finished.report
+    print(f"model: {report.model}")
+    show.results_table(report.results)
+    for stage, reasons in report.skipped.items():
+        show.failures({f"{stage}, case skipped, {reason}": count for reason, count in reasons.items()})
+    show.failures({**report.failures, **report.over_limit, **report.schedule})
+    for note in report.notes:
+        print(f"note: {note}")
+    print(f"{report.events} events, {sum(report.costs.calls.values())} calls, hash {report.hash}")
+    print(f"run: {finished.path}")
+
+
+@app.command()
+def replay(folder: RunFolder, sets: Sets = []) -> None:  # noqa: B006
+    """Execute a run again from its journal, with no model call, and compare every event with the log."""
+    with _Shown() as shown:
+        replayed = asyncio.run(scenarios.replay(folder, sets, observe=shown.observe))
+    extent = "" if replayed.finished else " (the run is unfinished: compared as far as it goes)"
+    print(f"identical: {replayed.events} events, {replayed.calls} model calls, hash {replayed.hash}{extent}")
+
+
+@app.command()
+def check(
+    file: ScenarioFile,
+    sets: Sets = [],  # noqa: B006
+    dependencies: Annotated[bool, typer.Option(help="Say how much can run side by side.")] = False,
+) -> None:
+    """Validate a scenario and its data, and say what would run, without running it."""
+    scenario, _ = scenarios.read(file, sets)
+    _print_plan(plan(scenario, dependencies=dependencies))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scenarios, for editors."""
+    print(json.dumps(scenarios.Scenario.model_json_schema(), indent=2))
+
+
+def main() -> None:
+    """The program's entry: errors become one message on stderr and an exit status, never a traceback."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(30),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        app()
+    except RunStopped as stopped:
+        show.error(stopped)
+        sys.exit(INTERRUPTED if "signal" in stopped.where else 1)
+    except Divergence as divergence:
+        _print_divergence(divergence)
+        sys.exit(1)
+    except SimengineError as error:
+        show.error(error)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("stopped at once; what was answered is in the journal", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+class _Shown:
+    """A progress display that begins with the first snapshot."""
+
+    def __init__(self) -> None:
+        self._progress: show.Progress | None = None
+
+    def observe(self, now: Snapshot) -> None:
+        if self._progress is None:
+            self._progress = show.Progress(now.total)
+            self._progress.__enter__()
+        self._progress.update(now.done, now.calls, now.failures, now.in_flight)
+
+    def __enter__(self) -> _Shown:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(*error)
+
+
+def _print_plan(found: Plan) -> None:
+    print(f"{found.name}: {found.users} users, {found.items} items, {found.interactions} interactions to re-enact")
+    for stage in found.stages:
+        print(f"stage {stage.name}: {stage.events} events, {stage.least_calls} to {stage.most_calls} calls")
+    if found.dependencies is not None:
+        d = found.dependencies
+        print(
+            f"dependencies of {d.events} interactions: critical path {d.critical_path}, widest level {d.widest}, "
+            f"mean parallelism {d.parallelism:.2f}"
+        )
+    for note in found.notes:
+        print(f"note: {note}")
+    print("the scenario is valid")
+
+
+def _print_divergence(divergence: Divergence) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    where: dict[str, Any] = divergence.where
+    console.print(f"differs: event {where.get('event')}, record {where.get('record')}, agent {where.get('agent')}")
+    console.print(f"  expected: {where.get('expected')!r}")
+    console.print(f"  found:    {where.get('found')!r}")
+    console.print(f"  {divergence.remedy}")

@@ -1,0 +1,44 @@
+"""Reads what agents did out of a run's log: their rankings, as scores that metrics take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simengine.data import Case
+from simengine.measure.results import Attempt
+from simengine.runlog import EventLine
+
+
+class RankingReader:
+    """Gathers the rankings of one stage, as the log's events are handed to it one after the other."""
+
+    def __init__(self, cases: Sequence[Case], stage: str) -> None:
+        self._stage = stage
+        self._cases = {case.user: case for case in cases if case.candidates is not None}
+        self._found: dict[str, dict[str, list[Attempt]]] = {}
+
+    def take(self, line: EventLine) -> None:
+        """Take in an event, if it is a ranking of this stage."""
+        if line.kind != "ranking" or line.data["stage"] != self._stage:
+            return
+        by_user = self._found.setdefault(line.data["strategy"], {})
+        by_user.setdefault(line.data["user"], []).append(self._attempt(line))
+
+    def attempts(self, strategy: str) -> list[list[Attempt]]:
+        """For each case, in their order, the repeats of its ranking: scores, or the reason why there are none."""
+        found = self._found.get(strategy, {})
+        return [found.get(user, []) for user in self._cases]
+
+    def _attempt(self, line: EventLine) -> Attempt:
+        for message in line.messages:
+            if message.kind == "ranking":
+                return _scores(self._cases[line.data["user"]].candidates or (), message.body["order"])
+        return next((outcome for outcome in line.units.values() if outcome != "ok"), "no ranking in the log")
+
+
+def _scores(candidates: Sequence[str], order: Sequence[str]) -> Attempt:
+    """The first gets the greatest score; candidates that the reply left out tie behind all others."""
+    place = {name: at for at, name in enumerate(order)}
+    return np.array([-place.get(name, len(candidates)) for name in candidates], np.float64)

@@ -1,0 +1,44 @@
+"""What a method is to the rest of the house: first memories, the events of its stages, a handler for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from simengine.kernel import Agent, Context, Event
+
+Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
+
+
+class Ranks(msgspec.Struct, frozen=True):
+    """A ranking stage as a method needs to know it.
+
+    ``live`` ranks each user at the time of the target, before the interactions of that time; otherwise all rankings
+    stand behind the stage before. ``repeats`` rankings are asked for of each case and strategy.
+    """
+
+    name: str
+    strategies: tuple[str, ...]
+    repeats: int
+    live: bool
+
+
+class Method(Protocol):
+    """A method bound to a data set, prompts and a model. It opens no file, socket or clock, and never sees the log."""
+
+    handlers: Mapping[str, Handler]
+    """What happens in an event, by the event's kind."""
+
+    word_limits: Mapping[tuple[str, str], int]
+    """For each kind of agent and slot the most words that its text should have."""
+
+    def initial(self, agent: Agent) -> Mapping[str, Any]:
+        """The values that the agent's memory slots start with."""
+
+    def optimize(self, phase: int) -> Iterator[Event]:
+        """The training interactions as events, in the total order."""
+
+    def rank(self, phase: int, stage: Ranks) -> Iterator[Event]:
+        """The rankings of the test cases as events, in the total order."""

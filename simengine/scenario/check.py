@@ -1,0 +1,49 @@
+"""Says what a scenario would run, without running it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from simengine.llm.backends.refuse import Refuse
+from simengine.scenario.dependencies import Dependencies, find_dependencies
+from simengine.scenario.schema import Scenario
+from simengine.scenario.setup import Setup
+
+
+class PlannedStage(msgspec.Struct, frozen=True):
+    """A stage: its events, and the fewest and most calls that it asks of a model when every reply can be read."""
+
+    name: str
+    events: int
+    least_calls: int
+    most_calls: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a scenario would run."""
+
+    name: str
+    users: int
+    items: int
+    interactions: int
+    stages: list[PlannedStage]
+    notes: list[str]
+    dependencies: Dependencies | None
+
+
+def plan(scenario: Scenario, *, dependencies: bool = False) -> Plan:
+    """Load the data, make every event, and count. Raises :class:`~simengine.errors.InputError`."""
+    setup = Setup.of(scenario)
+    method = setup.method(Refuse())
+    stages, found = [], None
+    for name, phase, rank in setup.stages():
+        events = setup.events(method, name, phase, rank)
+        if rank is None:
+            rows = list(events)
+            found = found or (find_dependencies(rows) if dependencies else None)
+            stages.append(PlannedStage(name, len(rows), 3 * len(rows), 3 * len(rows) * scenario.method.rounds))
+        else:
+            count = sum(1 for _ in events)
+            stages.append(PlannedStage(name, count, count, count))
+    data = setup.dataset
+    return Plan(scenario.name, len(data.users), len(data.items), len(data.train), stages, list(data.notes), found)

@@ -1,0 +1,134 @@
+"""What a finished run comes to: results against baselines, costs, failures; written to ``report.json``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from simengine.llm import CallStore, Completion
+from simengine.measure import Result, evaluate
+from simengine.measure.logged import RankingReader
+from simengine.rankers import RANKERS
+from simengine.runlog import EventLine, Reader
+from simengine.scenario.drive import Driven
+from simengine.scenario.folder import Folder
+from simengine.scenario.setup import Setup
+from simengine.world import kind
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """What the journal holds: calls by task, tokens as far as servers reported them, failed attempts."""
+
+    calls: dict[str, int]
+    attempts: int
+    prompt_tokens: int
+    completion_tokens: int
+    unmetered: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The report of a run, as ``report.json`` holds it.
+
+    ``failures`` counts units by task and reason, ``over_limit`` the texts that are longer than their prompts asked
+    for, by agent kind and slot, ``schedule`` stale reads and lost writes of a batch schedule, ``skipped`` the test
+    cases that some ranker has not ranked, by reason; ``hash`` is that of the semantic records.
+    """
+
+    model: str
+    results: list[Result]
+    costs: Costs
+    failures: dict[str, int]
+    over_limit: dict[str, int]
+    schedule: dict[str, int]
+    skipped: dict[str, dict[str, int]]
+    notes: list[str]
+    events: int
+    hash: str
+
+
+def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) -> Report:
+    """Read the finished log once, measure, and write the report."""
+    scenario = setup.scenario
+    rankings = {name: RankingReader(setup.dataset.cases, name) for name, _, rank in setup.stages() if rank}
+    failures: Counter[str] = Counter()
+    over: Counter[str] = Counter()
+    reader = Reader(folder.events)
+    for line in reader:
+        for unit, outcome in line.units.items():
+            if outcome != "ok":
+                failures[f"{unit.partition('/')[0] or line.kind}: {outcome}"] += 1
+        over.update(_over_limit(line, driven.method.word_limits))
+        for ranking in rankings.values():
+            ranking.take(line)
+    results, skipped = _results(setup, rankings)
+    report = Report(
+        model=_name_of_model(setup),
+        results=results,
+        costs=_costs(store),
+        failures=dict(sorted(failures.items())),
+        over_limit=dict(sorted(over.items())),
+        schedule={} if scenario.engine.schedule == "chronological" else _schedule(driven),
+        skipped=skipped,
+        notes=list(setup.dataset.notes),
+        events=reader.end.events if reader.end else 0,
+        hash=reader.sum,
+    )
+    text = msgspec.json.format(msgspec.json.encode(report), indent=2)
+    folder.report.write_bytes(text + b"\n")
+    return report
+
+
+def _over_limit(line: EventLine, limits: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """The texts of an event that are longer than their prompts asked for."""
+    for version in line.memories:
+        limit = limits.get((kind(version.agent), version.slot))
+        if limit is not None and len(version.value.split()) > limit:
+            yield f"{kind(version.agent)} {version.slot} over {limit} words"
+
+
+def _results(setup: Setup, rankings: dict[str, RankingReader]) -> tuple[list[Result], dict[str, dict[str, int]]]:
+    cases = [case for case in setup.dataset.cases if case.candidates is not None]
+    results: list[Result] = []
+    skipped: dict[str, dict[str, int]] = {}
+    for name, _, rank in setup.stages():
+        if rank is None:
+            continue
+        attempts: dict[str, Any] = {}
+        for ranker in (RANKERS[ranker]() for ranker in rank.rankers):
+            ranker.fit(setup.dataset)
+            attempts[ranker.name] = [[ranker.score(case, case.candidates or ())] for case in cases]
+        for strategy in rank.strategies:
+            attempts[f"{setup.scenario.method.kind} {strategy}"] = rankings[name].attempts(strategy)
+        evaluation = evaluate(name, cases, attempts, ks=rank.k, seed=setup.scenario.seed)
+        results += evaluation.results
+        if evaluation.skipped:
+            skipped[name] = dict(evaluation.reasons)
+    return results, skipped
+
+
+def _costs(store: CallStore) -> Costs:
+    calls: Counter[str] = Counter()
+    attempts = prompt = completion = unmetered = 0
+    for row in store:
+        calls[row.request.task] += 1
+        attempts += row.outcome.attempts
+        if isinstance(row.outcome, Completion):
+            usage = row.outcome.usage
+            unmetered += usage.prompt_tokens is None or usage.completion_tokens is None
+            prompt += usage.prompt_tokens or 0
+            completion += usage.completion_tokens or 0
+    return Costs(dict(sorted(calls.items())), attempts, prompt, completion, unmetered)
+
+
+def _schedule(driven: Driven) -> dict[str, int]:
+    return {"stale": driven.progress["stale"], "lost": driven.progress["lost"]}
+
+
+def _name_of_model(setup: Setup) -> str:
+    settings = setup.scenario.llm
+    if settings.backend == "lexical":
+        return "lexical (rule-based text, not a language model)"
+    return settings.model

@@ -1,0 +1,187 @@
+"""Running, resuming and replaying: what each gives to the one engine loop, and what it makes of the outcome."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from simengine import llm
+from simengine.errors import InputError, LogError, RunStopped
+from simengine.kernel import Restored
+from simengine.llm import CallStore, LanguageModel
+from simengine.runlog import Comparer, Header, Provenance, Reader, Writer
+from simengine.scenario.drive import Observer, drive
+from simengine.scenario.folder import Folder
+from simengine.scenario.report import Report, make_report
+from simengine.scenario.schema import Scenario, read
+from simengine.scenario.setup import Setup
+from simengine.scenario.yamlfile import dump
+
+log = structlog.get_logger("simengine")
+
+_PACKAGES = ("simengine", "aiohttp", "msgspec", "networkx", "numpy", "openai")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: its folder, its report, and what the user should be told about the data."""
+
+    path: Path
+    report: Report
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay that found no difference. ``finished`` tells whether the log goes to the run's end."""
+
+    path: Path
+    events: int
+    calls: int
+    finished: bool
+    hash: str
+
+
+async def run(
+    scenario: Scenario,
+    data: Mapping[str, Any],
+    *,
+    out: Path | None = None,
+    backend: LanguageModel | None = None,
+    environ: Mapping[str, str] = os.environ,
+    observe: Observer | None = None,
+    interruptible: bool = False,
+) -> Finished:
+    """Run a scenario into a new folder. ``data`` is the scenario as plain data, kept in the folder.
+
+    ``backend`` stands in for the scenario's own. Raises :class:`InputError` before anything is made, and
+    :class:`RunStopped`, with the command that resumes, where the run was stopped.
+    """
+    setup = Setup.of(scenario)
+    chosen = backend or llm.make_backend(scenario.llm, environ)
+    folder = Folder.new(scenario.name, out)
+    folder.scenario.write_text(dump(_portable(data)), encoding="utf-8")
+    provenance = _provenance(scenario.llm.limits.concurrency, None)
+    writer = Writer(folder.events, setup.header, provenance)
+    return await _go(setup, folder, writer, chosen, [], observe, interruptible)
+
+
+async def resume(
+    path: Path,
+    sets: Sequence[str] = (),
+    *,
+    backend: LanguageModel | None = None,
+    environ: Mapping[str, str] = os.environ,
+    observe: Observer | None = None,
+    interruptible: bool = False,
+) -> Finished:
+    """Go on with a run that was stopped or killed; an answer that is in its journal is not asked for again.
+
+    Refuses with :class:`LogError`, naming the difference, where scenario, data, prompts or schema have changed.
+    """
+    folder = Folder.of(path)
+    reader = Reader(folder.events)
+    scenario, _ = read(folder.scenario, sets)
+    setup = Setup.of(scenario)
+    _same(reader.header, setup.header, folder)
+    history = [line.restored() for line in reader]
+    if reader.end is not None:
+        raise InputError("this run is finished", file=str(path), remedy="replay it, or start a new run")
+    if reader.torn is not None:
+        log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
+    chosen = backend or llm.make_backend(scenario.llm, environ)
+    failed = sum(event.failed for event in history)
+    writer = Writer.again(folder.events, sum=reader.sum, size=reader.size, events=len(history), failed=failed)
+    return await _go(setup, folder, writer, chosen, history, observe, interruptible)
+
+
+async def replay(path: Path, sets: Sequence[str] = (), *, observe: Observer | None = None) -> Replayed:
+    """Execute a run again from its journal, with no model call, and compare each event with its log.
+
+    Raises :class:`~simengine.errors.Divergence` at the first difference, :class:`~simengine.errors.ReplayMiss` where
+    an answer is missing, :class:`LogError` where the log is damaged or belongs to other data or prompts.
+    """
+    folder = Folder.of(path)
+    finished, rows = _extent(folder)
+    reader = Reader(folder.events)
+    scenario, _ = read(folder.scenario, sets)
+    setup = Setup.of(scenario)
+    _same(reader.header, setup.header, folder)
+    comparer = Comparer(reader)
+    with CallStore(folder.calls, read_only=True) as store:
+        driven = await drive(setup, llm.replay(store), comparer, rows=None if finished else rows, observe=observe)
+    comparer.finish()
+    return Replayed(path, comparer.events, driven.calls.asked, finished, comparer.sum)
+
+
+async def _go(
+    setup: Setup,
+    folder: Folder,
+    writer: Writer,
+    backend: LanguageModel,
+    history: list[Restored],
+    observe: Observer | None,
+    interruptible: bool,
+) -> Finished:
+    with CallStore(folder.calls) as store:
+        stack = llm.build(setup.scenario.llm, store, backend=backend)
+        try:
+            driven = await drive(
+                setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible
+            )
+            writer.end()
+        except RunStopped as stopped:
+            if not stopped.remedy.endswith(_resume(folder)):
+                stopped.remedy = f"{stopped.remedy}\n  {_resume(folder)}".strip()
+            raise
+        finally:
+            writer.close()
+        report = make_report(setup, folder, store, driven)
+    return Finished(folder.path, report)
+
+
+def _resume(folder: Folder) -> str:
+    return f"Go on with: simengine run --resume {folder.path}"
+
+
+def _extent(folder: Folder) -> tuple[bool, int]:
+    """Whether a log goes to the run's end, and how many of its events came from the scenario's own source."""
+    reader = Reader(folder.events)
+    rows = sum(line.parent is None for line in reader)
+    return reader.end is not None, rows
+
+
+def _same(logged: Header, now: Header, folder: Folder) -> None:
+    """Refuse to go on with a log that something else was written by."""
+    changed = [f"the {name}" for name in ("seed", "scenario", "data") if getattr(logged, name) != getattr(now, name)]
+    names = dict.fromkeys((*logged.prompts, *now.prompts))
+    changed += [f"the prompt {name}" for name in names if logged.prompts.get(name) != now.prompts.get(name)]
+    if changed:
+        raise LogError(
+            f"{', '.join(changed)} changed since this run was made",
+            file=str(folder.path),
+            remedy="restore what it was made with, or start a new run",
+        )
+
+
+def _portable(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The scenario's data with paths made absolute, so that a run can be resumed from anywhere."""
+    kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
+    if "path" in kept["data"]:
+        kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
+    if kept.get("prompts"):
+        kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
+    return kept
+
+
+def _provenance(concurrency: int, parent: str | None) -> Provenance:
+    packages = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return Provenance(date=date, packages=packages, concurrency=concurrency, parent=parent)
