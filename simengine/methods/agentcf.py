@@ -22,7 +22,7 @@ from simengine.llm.task import (
     REFLECT_USER_WRONG,
 )
 from simengine.methods.method import Handler, Ranks
-from simengine.methods.turn import Asker, keep, remember, tell
+from simengine.methods.turn import Asker, Fit, OverLimit, keep, remember, tell
 from simengine.world import Edge, ident, item, kind, user
 
 INTERACTION, RANKING = "interaction", "ranking"
@@ -31,9 +31,11 @@ INTERACTION, RANKING = "interaction", "ranking"
 class AgentCFSettings(BaseModel):
     """``rounds``: most rounds of choosing and reflecting in one step (section 2.2.3; the paper's value is 2).
 
-    ``user_words`` and ``item_words`` are the lengths that the prompts ask for (appendix C.1); ``over_limit: keep``
-    stores longer texts as they are, and the report counts them. ``update_negative`` lets the reflection rewrite the
-    negative item's description too, which the paper leaves alone (section 2.2.3).
+    ``user_words`` and ``item_words`` are the lengths that the prompts ask for (appendix C.1); ``over_limit`` says what
+    becomes of longer texts: ``keep`` them (the report counts them), ``reask`` once, or ``cut``. ``update_negative``
+    lets the reflection rewrite the negative item's description too, which the paper leaves alone (section 2.2.3).
+    ``item_reads: updated`` shows the reflecting item the memory that its user has just written, as the authors' code
+    does, and so lets the item wait for the user; ``old`` is the paper's equation 4.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,8 +44,9 @@ class AgentCFSettings(BaseModel):
     rounds: PositiveInt = 2
     user_words: PositiveInt = 180
     item_words: PositiveInt = 50
-    over_limit: Literal["keep"] = "keep"
+    over_limit: OverLimit = "keep"
     update_negative: bool = False
+    item_reads: Literal["old", "updated"] = "old"
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -152,12 +155,21 @@ class AgentCF:
             if number == 1:  # the memory that this step replaces joins the long-term ones (equation 5)
                 keep(context, who, "long", seen.mine.value, because=[seen.mine])
             last = seen.right or number == self._settings.rounds
-            await context.together(
-                Branch(f"reflect.user/r{number}", (who,), partial(self._reflect_user, seen=seen, last=last)),
-                Branch(f"reflect.item/r{number}", context.event.writes[1:], partial(self._reflect_item, seen=seen)),
-            )
+            await self._reflect(context, who, number, seen, last)
             if last:
                 return
+
+    async def _reflect(self, context: Context, who: Agent, number: int, seen: Seen, last: bool) -> None:
+        """Both sides reflect, side by side; one after the other where the item is to read what the user has written."""
+        mine = Branch(f"reflect.user/r{number}", (who,), partial(self._reflect_user, seen=seen, last=last))
+        items = context.event.writes[1:]
+        if self._settings.item_reads == "old":
+            other = Branch(f"reflect.item/r{number}", items, partial(self._reflect_item, seen=seen))
+            await context.together(mine, other)
+            return
+        await context.together(mine)
+        updated = msgspec.structs.replace(seen, mine=await context.read(who, "short", by=who))
+        await context.together(Branch(f"reflect.item/r{number}", items, partial(self._reflect_item, seen=updated)))
 
     async def _choose(self, context: Context) -> Seen:
         """The user takes one of two items and says why (equations 1 and 2)."""
@@ -177,7 +189,8 @@ class AgentCF:
         who, pair = self._parties(context)
         task = REFLECT_USER_RIGHT if seen.right else REFLECT_USER_WRONG
         slots = self._told(seen, seen.shown, pair, self._settings.user_words)
-        text = await self._asker.ask(context, task, slots)
+        fit: Fit[str] = Fit(self._settings.user_words, self._settings.over_limit)
+        text = await self._asker.ask(context, task, slots, fit)
         remember(context, who, "short", text, because=[seen.message, seen.mine, *seen.shown])
         if last:
             context.release(who)
@@ -191,7 +204,9 @@ class AgentCF:
             if agent in writes:
                 shown[at] = await context.read(agent, "memory", by=agent)
         task = REFLECT_ITEM_RIGHT if seen.right else REFLECT_ITEM_WRONG
-        texts = await self._asker.ask(context, task, self._told(seen, shown, pair, self._settings.item_words))
+        words = self._settings.item_words
+        fit: Fit[tuple[str, str]] = Fit(words, self._settings.over_limit)
+        texts = await self._asker.ask(context, task, self._told(seen, shown, pair, words), fit)
         for agent, text in zip(pair, texts, strict=True):
             if agent in writes:
                 remember(context, agent, "memory", text, because=[seen.message, seen.mine, *shown])

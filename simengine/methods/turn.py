@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Generic, Literal, TypeVar, cast
 
 from simengine.errors import UnitFailed
 from simengine.kernel import Call, Context, Version
@@ -16,6 +17,32 @@ from simengine.world import Message as Said
 
 T = TypeVar("T")
 Causes = Sequence[str | Version]
+OverLimit = Literal["keep", "reask", "cut"]
+
+
+class Fit(Generic[T]):
+    """How long an answer of one or several texts may be, and what happens to a longer one.
+
+    ``keep`` takes it as it is, ``reask`` asks once for a shorter one and takes what comes, ``cut`` drops the words
+    behind the limit.
+    """
+
+    def __init__(self, words: int, over: OverLimit) -> None:
+        self.words = words
+        self.over = over
+
+    def longest(self, answer: T) -> int:
+        """The number of words of the longest text."""
+        return max(len(text.split()) for text in _texts(answer))
+
+    def cut(self, answer: T) -> T:
+        """The first words of each text, with their spaces and line breaks."""
+        texts = tuple(self._cut(text) for text in _texts(answer))
+        return cast(T, texts if isinstance(answer, tuple) else texts[0])
+
+    def _cut(self, text: str) -> str:
+        ends = [found.end() for found in re.finditer(r"\S+", text)]
+        return text[: ends[self.words - 1]] if len(ends) > self.words else text
 
 
 class Asker:
@@ -37,24 +64,38 @@ class Asker:
         """A plain text from a template, an agent's first memory for instance."""
         return self._prompts.text(template, slots, self._noun)
 
-    async def ask(self, context: Context, task: Task[T], slots: Mapping[str, Slot]) -> T:
-        """The model's answer to a task, in the branch of ``context``, whose name is the call's name."""
+    async def ask(self, context: Context, task: Task[T], slots: Mapping[str, Slot], fit: Fit[T] | None = None) -> T:
+        """The model's answer to a task, in the branch of ``context``, whose name is the call's name.
+
+        ``fit`` bounds the words of an answer that is text; see :class:`Fit`.
+        """
         prompt = self._prompts.render(task.template, slots, self._noun)
         completion = await self._call(context, task, prompt.messages, prompt.slots, "")
         try:
-            return _read(task, completion, slots)
+            answer = _read(task, completion, slots)
         except Unreadable as unreadable:
             correction = self.text("reask", {"reason": unreadable.reason, "detail": unreadable.detail})
+            messages = _corrected(prompt.messages, completion.text, correction)
+            completion = await self._call(context, task, messages, prompt.slots, "reask")
+            try:
+                answer = _read(task, completion, slots)
+            except Unreadable as again:
+                raise UnitFailed(
+                    f"the reply to {task.name} cannot be read: {again.detail}",
+                    reason=again.reason,
+                    event=context.event.id,
+                ) from again
+        if fit is None or fit.longest(answer) <= fit.words or fit.over == "keep":
+            return answer
+        if fit.over == "cut":
+            return fit.cut(answer)
+        correction = self.text("shorter", {"words": str(fit.longest(answer)), "limit": str(fit.words)})
         messages = _corrected(prompt.messages, completion.text, correction)
-        completion = await self._call(context, task, messages, prompt.slots, "reask")
+        completion = await self._call(context, task, messages, prompt.slots, "shorter")
         try:
             return _read(task, completion, slots)
-        except Unreadable as unreadable:
-            raise UnitFailed(
-                f"the reply to {task.name} cannot be read: {unreadable.detail}",
-                reason=unreadable.reason,
-                event=context.event.id,
-            ) from unreadable
+        except Unreadable:
+            return answer  # it was readable before, and only too long
 
     async def _call(
         self, context: Context, task: Task[T], messages: tuple[Message, ...], slots: Mapping[str, Slot], name: str
@@ -85,6 +126,10 @@ def remember(context: Context, agent: str, slot: str, text: str, because: Causes
 def keep(context: Context, agent: str, slot: str, text: str, because: Causes) -> Version:
     """Add an entry to a slot in which an agent keeps everything."""
     return context.append(agent, slot, text, because=because)
+
+
+def _texts(answer: object) -> tuple[str, ...]:
+    return answer if isinstance(answer, tuple) else (str(answer),)
 
 
 def _read(task: Task[T], completion: Completion, slots: Mapping[str, Slot]) -> T:

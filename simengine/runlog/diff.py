@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from itertools import zip_longest
+from typing import Any
 
 import msgspec
 
+from simengine.errors import Divergence
 from simengine.kernel import Committed
 from simengine.runlog.reader import Reader
 from simengine.runlog.records import Chain, End, EventLine, Line, event_line
 
-_SHOWN = 80
+ABSENT = msgspec.UNSET
+"""Stands where one of two histories has nothing."""
+
+_OWNER = {"edges": "user", "messages": "sender", "memories": "agent"}
+_SHOWN, _BEFORE = 80, 20
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first place where two histories differ, and both values (``ABSENT`` where one has none).
+    """The first place where two events differ, and both values (``ABSENT`` where one has none).
 
     ``record`` is a path into the event's line, as in ``memories[1].value`` or ``calls["choose/r1"]``. ``agent`` is
-    whose record it is (the writer of a memory, the sender of a message, the user of an edge), ``unit`` the unit that
-    did it, where the record names them.
+    whose record it is (the owner of a memory, the sender of a message, the user of an edge), ``unit`` the unit that
+    wrote it, where the record names them.
     """
 
     record: str
@@ -27,10 +33,6 @@ class Difference(msgspec.Struct, frozen=True):
     found: Any
     agent: str | None = None
     unit: str | None = None
-
-
-ABSENT: Literal[msgspec.UnsetType.UNSET] = msgspec.UNSET
-"""Stands where one of two histories has nothing."""
 
 
 class Comparer:
@@ -55,8 +57,9 @@ class Comparer:
         text = self._chain.close(line)[:-1]
         expected = next(self._lines, None)
         if text != expected:
-            line.sum, self._chain.sum = self._chain.sum, before
-            raise _divergence(expected, line)
+            self._chain.sum = before
+            old = None if expected is None else msgspec.json.decode(expected, type=EventLine)
+            raise _divergence(line.event, first_difference(old, line) or Difference("text", expected, text))
         self.events += 1
         self.failed += line.failed
 
@@ -64,34 +67,89 @@ class Comparer:
         """Everything was re-executed: the history must end here too, with the same counts where it was finished."""
         left = next(self._lines, None)
         if left is not None:
-            raise _divergence(left, None)
+            event = msgspec.json.decode(left, type=EventLine).event
+            raise _divergence(event, Difference("event", event, ABSENT))
         end, expected = End(self.events, self.failed), self._reader.end
         if expected is None:
             return
         if expected != end:
-            raise _told(Difference("end", msgspec.to_builtins(expected), msgspec.to_builtins(end)), None)
+            raise _divergence(None, Difference("end", expected, end))
         self._chain.close(Line(end=end))
 
 
 def first_difference(expected: EventLine | None, found: EventLine | None) -> Difference | None:
     """Where two events first differ, in the order in which a line shows its parts; ``None`` where they are equal.
 
-    An event that only one history has differs as a whole, as the record ``event``.
+    An event that only one history has (``None`` for the other) differs as a whole, as the record ``event``. The
+    checksum is not compared: it tells of all events before.
     """
     if expected is None or found is None:
-        names = [ABSENT if line is None else line.event for line in (expected, found)]
-        return None if expected is found else Difference("event", *names)
-    return next(_differences(expected, found), None)
-
-
-def _differences(expected: EventLine, found: EventLine) -> Iterator[Difference]:
-    old, new = _plain(expected), _plain(found)
-    for part in EventLine.__struct_fields__:
-        for ours, theirs, owner, unit in _records(part, old.get(part, ABSENT), new.get(part, ABSENT)):
-            pass
+        old, new = (ABSENT if line is None else line.event for line in (expected, found))
+        return None if expected is found else Difference("event", old, new)
+    return next(_differences(_plain(expected), _plain(found)), None)
 
 
 def _plain(line: EventLine) -> dict[str, Any]:
-    """The line as its text reads."""
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line))
+    """The parts of an event as its line shows them, and empty ones too."""
+    parts = msgspec.structs.asdict(line)
+    del parts["sum"]
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
     return plain
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Difference]:
+    for part, one in old.items():
+        owner = _OWNER.get(part)
+        if owner is None:
+            yield from _walk(part, one, new[part], None, None)
+            continue
+        for at, (left, right) in enumerate(zip_longest(one, new[part], fillvalue=ABSENT)):
+            record: Any = right if left is ABSENT else left
+            yield from _walk(f"{part}[{at}]", left, right, record[owner], record.get("unit"))
+
+
+def _walk(path: str, one: Any, other: Any, agent: str | None, unit: str | None) -> Iterator[Difference]:
+    """All differences below a path, depth first; mappings whose keys differ in order only differ by their keys."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            step = f".{key}" if key.isidentifier() else f"[{_text(key)}]"
+            yield from _walk(path + step, one.get(key, ABSENT), other.get(key, ABSENT), agent, unit)
+        one, other = list(one), list(other)
+    if isinstance(one, list) and isinstance(other, list):
+        for at, (left, right) in enumerate(zip_longest(one, other, fillvalue=ABSENT)):
+            yield from _walk(f"{path}[{at}]", left, right, agent, unit)
+    elif _text(one) != _text(other):
+        yield Difference(path, one, other, agent, unit)
+
+
+def _divergence(event: str | None, difference: Difference) -> Divergence:
+    expected, found = _beside(_text(difference.expected), _text(difference.found))
+    return Divergence(
+        "the re-execution differs from the log",
+        remedy="the log, the journal, the data or the program is not what the run was made with",
+        event=event,
+        record=difference.record,
+        agent=difference.agent,
+        unit=difference.unit,
+        expected=expected,
+        found=found,
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    return "nothing" if value is ABSENT else msgspec.json.encode(value).decode()
+
+
+def _beside(one: str, other: str) -> tuple[str, str]:
+    """Both texts, cut to a few words around the place where they part."""
+    shorter = min(len(one), len(other))
+    parting = next((at for at in range(shorter) if one[at] != other[at]), shorter)
+    start = max(0, parting - _BEFORE) if max(len(one), len(other)) > _SHOWN else 0
+    return _cut(one, start), _cut(other, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _SHOWN
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"

@@ -1,17 +1,20 @@
 """The bipartite graph of a run: users on one side, items, groups and venues on the other, edges with their times.
 
-Edges are kept in arrays (about 60 bytes each) and handed to networkx on demand, since a networkx edge takes several
-hundred bytes and a run may have millions of them.
+Edges are kept in arrays and handed to networkx on demand: a networkx edge takes several hundred bytes, and a run may
+have millions of them. Here an edge takes about 60 bytes beside its time and its place in the order, which it shares
+with its event.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from simengine.errors import KernelError
 from simengine.world import agents
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ class Graph:
         self._kinds: list[str] = []
         self._ends = (array("l"), array("l"))
         self._kind = array("b")
-        self._time = array("d")
+        self._time: list[int | float] = []
         self._order: list[tuple[Any, ...]] = []
         self._of: list[array[int]] = []
 
@@ -44,26 +47,38 @@ class Graph:
         return len(self._order)
 
     def add(self, edge: Edge, order: tuple[Any, ...]) -> None:
-        """Take in an edge that an event at ``order`` makes."""
+        """Take in an edge that an event at ``order`` makes. Raises :class:`KernelError` where it joins one side."""
+        if agents.kind(edge.user) != "user" or agents.kind(edge.node) == "user":
+            raise KernelError(
+                f"an edge of kind {edge.kind!r} must join a user with a node of the other side",
+                remedy="let users meet at a venue, and items through a user",
+                agent=edge.user,
+                node=edge.node,
+            )
         number = len(self._order)
+        self._order.append(order)
+        self._time.append(edge.time)
         for end, name in zip(self._ends, (edge.user, edge.node), strict=True):
             node = self._node(name)
             end.append(node)
-            self._of[node].append(number)
+            self._attach(node, number)
         if edge.kind not in self._kinds:
             self._kinds.append(edge.kind)
         self._kind.append(self._kinds.index(edge.kind))
-        self._time.append(edge.time)
-        self._order.append(order)
 
     def edges(self, agent: str | None = None, before: tuple[Any, ...] | None = None) -> Iterator[Edge]:
-        """The edges (of one agent) that stand before a place in the order, in that order."""
+        """The edges (of one agent) that stand before a place in the order, in that order.
+
+        Edges of one event come as they were added. What is added later does not join an iteration under way.
+        """
+        place = self._order.__getitem__
+        numbers: Sequence[int]
         if agent is None:
-            numbers: Any = range(len(self._order))
+            numbers = sorted(range(len(self._order)), key=place)
         else:
             numbers = self._of[self._numbers[agent]] if agent in self._numbers else ()
-        seen = [number for number in numbers if before is None or self._order[number] < before]
-        for number in sorted(seen, key=self._order.__getitem__):
+        upto = len(numbers) if before is None else bisect_left(numbers, before, key=place)
+        for number in numbers[:upto]:
             user, node = (self._names[end[number]] for end in self._ends)
             yield Edge(user, node, self._kinds[self._kind[number]], self._time[number])
 
@@ -77,6 +92,14 @@ class Graph:
                 graph.add_node(name, bipartite=int(agents.kind(name) != "user"))
             graph.add_edge(edge.user, edge.node, kind=edge.kind, time=edge.time)
         return graph
+
+    def _attach(self, node: int, number: int) -> None:
+        """Keep the node's edges in the total order; only an edge of a child event may come out of turn."""
+        mine, place = self._of[node], self._order.__getitem__
+        if not mine or place(mine[-1]) <= place(number):
+            mine.append(number)
+        else:
+            insort(mine, number, key=place)
 
     def _node(self, name: str) -> int:
         number = self._numbers.get(name)
