@@ -1,1 +1,75 @@
 """simengine re-enacts recommender-system interactions with language-model agents: run, replay, measure."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from simengine.errors import Divergence, InputError, LogError, RunStopped, SimengineError
+    from simengine.llm.backends.scripted import Scripted
+    from simengine.llm.request import Completion, LanguageModel, Request
+    from simengine.scenario.face import (
+        check,
+        read_scenario,
+        replay,
+        replay_async,
+        resume,
+        resume_async,
+        run,
+        run_async,
+        run_variants,
+        run_variants_async,
+    )
+    from simengine.scenario.opened import Run, Table
+    from simengine.scenario.schema import Scenario
+
+_FACE = "simengine.scenario.face"
+_ERRORS = "simengine.errors"
+_HOME = {
+    **dict.fromkeys(("check", "read_scenario", "replay", "replay_async", "resume", "resume_async"), _FACE),
+    **dict.fromkeys(("run", "run_async", "run_variants", "run_variants_async"), _FACE),
+    **dict.fromkeys(("Run", "Table"), "simengine.scenario.opened"),
+    **dict.fromkeys(("Completion", "LanguageModel", "Request"), "simengine.llm.request"),
+    **dict.fromkeys(("Divergence", "InputError", "LogError", "RunStopped", "SimengineError"), _ERRORS),
+    "Scenario": "simengine.scenario.schema",
+    "Scripted": "simengine.llm.backends.scripted",
+}
+
+__all__ = [
+    "Completion",
+    "Divergence",
+    "InputError",
+    "LanguageModel",
+    "LogError",
+    "Request",
+    "Run",
+    "RunStopped",
+    "Scenario",
+    "Scripted",
+    "SimengineError",
+    "Table",
+    "check",
+    "read_scenario",
+    "replay",
+    "replay_async",
+    "resume",
+    "resume_async",
+    "run",
+    "run_async",
+    "run_variants",
+    "run_variants_async",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use, so that ``import simengine`` is quick."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'simengine' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -21,7 +21,7 @@ class Committer:
     """Numbers versions, lets the state forget what nobody can ask for, and counts what a batch schedule loses.
 
     ``stale`` counts events that read an agent which an earlier event of their batch has changed; ``lost`` counts
-    updates that overwrote an earlier one of the same batch unseen.
+    updates that overwrote an earlier one of the same batch unseen. What children changed counts for both.
     """
 
     def __init__(self, state: State, calendar: Calendar, sink: Sink) -> None:
@@ -64,8 +64,14 @@ class Committer:
             versions += cell.versions or ()
             horizon = None if calendar.latest_only else calendar.horizon(agent, order)
             state.commit(agent, cell, order, horizon)
-        if entry.batched:
+        for version in versions:
+            if version.because:
+                version.because = resolved(version.because)
+        if calendar.batched:
             self._count(entry.event, entry.as_of, versions)
+        if not calendar.latest_only:
+            calendar.forget(order)
+            state.tidy(2, lambda agent: calendar.horizon(agent, order))
         return versions
 
     def _count(self, event: Event, batch: Order, versions: list[Version]) -> None:

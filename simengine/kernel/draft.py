@@ -22,7 +22,8 @@ class Note(msgspec.Struct):
 class Draft(msgspec.Struct):
     """The writes, notes, calls, unit outcomes and children of one branch, each in an order that no latency can change.
 
-    ``path`` is the branch's place inside its event: unit names joined by ``/``, empty for the event itself.
+    ``path`` is the branch's place inside its event: unit names joined by ``/``, empty for the event itself. ``names``
+    holds the paths of the event's units and calls, and is one for all of its branches.
     """
 
     path: str

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import msgspec
 
-from simengine.errors import KernelError
+from simengine.errors import KernelError, RunStopped
 from simengine.kernel.event import Order
 from simengine.kernel.state import Blocker
 
@@ -72,6 +73,11 @@ class Executor:
         self.closed = False
         self.limit: Order | None = None
 
+    @property
+    def running(self) -> bool:
+        """Whether an effect is under way that will wake somebody."""
+        return any(not task.done() for task in self.tasks)
+
     def start(self, coroutine: Handler, done: Callable[[Any, BaseException | None], None]) -> None:
         """Run a handler, from where it stands, up to its next wait or to its end."""
         try:
@@ -89,14 +95,11 @@ class Executor:
             self.ready.extend(blocker.waiters)
             blocker.waiters.clear()
 
-    def drain(self, steps: int) -> None:
-        """Step what is ready, at most so many steps."""
-        ready = self.ready
-        while ready and steps > 0:
-            steps -= 1
-            routine = ready.popleft()
-            del self._parked[id(routine)]
-            self.start(routine.coroutine, routine.done)
+    def step(self) -> None:
+        """Step the first of those that are ready."""
+        routine = self.ready.popleft()
+        del self._parked[id(routine)]
+        self.start(routine.coroutine, routine.done)
 
     def fork(self, coroutines: Sequence[Handler], failed: Callable[[BaseException], None]) -> Join:
         """Run branches side by side. What a branch raises beyond its recorded outcome goes to ``failed``."""
@@ -126,13 +129,14 @@ class Executor:
     async def abandon(self) -> int:
         """Cancel what still runs and close what is parked; returns the number of effects cancelled."""
         self.closed = True
-        running = list(self.tasks)
+        running = [task for task in self.tasks if not task.done()]
         for task in running:
             task.cancel()
         if running:
             await asyncio.wait(running)
         for routine in list(self._parked.values()):
-            routine.coroutine.close()
+            with suppress(Exception):  # its event will not be committed: the run has its reason to end already
+                routine.coroutine.close()
         self._parked.clear()
         self.ready.clear()
         return len(running)
@@ -162,6 +166,10 @@ class Executor:
     async def _attend(self, pending: Pending, call: Call, run: Callable[[Call], Awaitable[tuple[Any, str]]]) -> None:
         try:
             pending.value, pending.stamp = await run(call)
+        except asyncio.CancelledError:
+            pending.error = RunStopped(
+                "a call was cancelled", remedy="resume the run: the call is made again", call=call.id
+            )
         except Exception as error:
             pending.error = error
         self.wake(pending)
@@ -169,7 +177,8 @@ class Executor:
 
 
 def _foreign(awaited: object) -> KernelError:
+    what = "a bare yield (asyncio.sleep(0), for instance)" if awaited is None else f"a {type(awaited).__name__}"
     return KernelError(
-        f"a handler awaited {type(awaited).__name__}, which is not of the kernel",
-        remedy="await only the context: put what takes time into an effect",
+        f"a handler awaited {what}, which is not of the kernel",
+        remedy="await only the context's own methods: put what takes time into context.effect(...)",
     )

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
 
 from simengine.errors import KernelError
 from simengine.kernel.draft import Draft
-from simengine.kernel.event import Agent, Event, Order
+from simengine.kernel.event import Agent, Event, Lookahead, Order
 from simengine.kernel.state import Blocker, State
 from simengine.kernel.visibility import Calendar
 from simengine.kernel.window import Entry
 
 
 class Reservation(Blocker):
-    """The agents that descendants of one event may still write, at or behind ``start``.
+    """The agents that descendants of one event may write, at or behind ``start``, for as long as the event runs."""
 
-    While the event runs, ``start`` is what its lookahead promised. Once it has ended, ``start`` is the place of its
-    first child that has not been issued, and with the last of these the reservation goes.
-    """
+    __slots__ = ("agents", "owner", "start")
 
-    __slots__ = ("agents", "pending", "start")
-
-    def __init__(self, event: Event, agents: Iterable[Agent], delay: float) -> None:
+    def __init__(self, owner: Entry, promise: Lookahead) -> None:
         self.waiters = []
-        self.agents = tuple(agents)
-        self.start: Order = (event.order[0], event.time + delay) if delay > 0 else event.order
-        self.pending: list[Order] = []
+        self.owner = owner
+        self.agents = tuple(dict.fromkeys(promise.writes))
+        # a delay that the clock's precision swallows must not make the event wait for itself
+        self.start: Order = max(owner.order, (owner.order[0], owner.event.time + promise.delay))
 
 
 class Issuer:
@@ -34,6 +32,10 @@ class Issuer:
 
     ``source`` yields events in strictly rising order; ``announce`` is called with each event as it is issued, before
     anything of it runs (the graph takes in its edges there). ``wake`` resumes those who waited for a reservation.
+
+    A reader may rely on what stands before its place because every writer there has its cells, or is overdue, or
+    descends from an event that runs and holds a reservation; and because overdue events are issued before any handler
+    is stepped. Children beyond the front need no reservation: nobody has yet been issued who could see them.
     """
 
     def __init__(
@@ -50,24 +52,30 @@ class Issuer:
         self._calendar = calendar
         self._announce = announce
         self._wake = wake
-        self._queue: list[tuple[Order, Event]] = []
         self._front: Order = ()
+        self._held: dict[Order, Reservation] = {}
+        self.queue: list[tuple[Order, Event]] = []
         self.reserved: dict[Agent, list[Reservation]] = {}
-        self._by_event: dict[str, Reservation] = {}
         self.issued = 0
+
+    @property
+    def overdue(self) -> bool:
+        """Whether a child stands before the front: it must be issued before any handler is stepped."""
+        return bool(self.queue) and self.queue[0][0] < self._front
 
     def peek(self) -> Order | None:
         """The place of the event that comes next; ``None`` while none is known (a child may still come)."""
         source = self._next
-        if self._queue and (source is None or self._queue[0][0] < source.order):
-            return self._queue[0][0]
+        if self.queue and (source is None or self.queue[0][0] < source.order):
+            return self.queue[0][0]
         return source.order if source is not None else None
 
     def next(self) -> Event | None:
         """The next event in the total order, or ``None`` at the end; a child beyond the front waits its turn here."""
         event = self._next
-        if self._queue and (event is None or self._queue[0][0] < event.order):
-            event = heapq.heappop(self._queue)[1]
+        if self.queue and (event is None or self.queue[0][0] < event.order):
+            event = heapq.heappop(self.queue)[1]
+            self._front = max(self._front, event.order)
         elif event is not None:
             self._next = following = next(self._source, None)
             if following is not None and not event.order < following.order:
@@ -76,9 +84,7 @@ class Issuer:
                     remedy="sort the interactions by time and break ties by a rule on their ids",
                     event=event.id,
                 )
-        else:
-            return None
-        self._front = event.order
+            self._front = event.order
         return event
 
     def issue(self, event: Event) -> Entry:
@@ -86,14 +92,9 @@ class Issuer:
         batch = self._calendar.open_row(event) if event.source else None
         entry = Entry(event, event.order, batch or event.order, Draft(""))
         if event.lookahead is not None:
-            reservation = Reservation(event, event.lookahead.writes, event.lookahead.delay)
-            self._by_event[event.id] = reservation
-            for agent in reservation.agents:
-                self.reserved.setdefault(agent, []).append(reservation)
+            self._reserve(entry, event.lookahead)
         self._announce(event)
         self.issued += 1
-        if event.parent is not None:
-            self._child_issued(event)
         return entry
 
     def register(self, entry: Entry) -> None:
@@ -101,43 +102,34 @@ class Issuer:
         for agent in entry.event.writes:
             entry.cells[agent] = self._state.register(agent, entry.order, entry)
 
-    def admit(self, parent: Event, children: Iterable[Event]) -> list[Event]:
-        """The parent has ended: queue its children; returns those that stand before the front, to be issued now."""
-        if parent.lookahead is None:
-            return []
-        reservation = self._by_event[parent.id]
-        now = []
+    def admit(self, parent: Event, children: Iterable[Event]) -> None:
+        """The parent has ended: queue its children, and let its reservation go."""
+        reservation = self._held.pop(parent.order)
         for child in children:
-            reservation.pending.append(child.order)
-            if child.order < self._front:
-                now.append(child)
-            else:
-                heapq.heappush(self._queue, (child.order, child))
-        reservation.pending.sort()
-        self._advance(parent.id, reservation)
-        return now
+            heapq.heappush(self.queue, (child.order, child))
+        for agent in reservation.agents:
+            holders = self.reserved[agent]
+            holders.remove(reservation)
+            if not holders:
+                del self.reserved[agent]
+        self._wake(reservation)
 
     def blocking(self, agent: Agent, as_of: Order) -> Reservation | None:
         """A reservation under which ``agent`` may still be written before ``as_of``, if there is one."""
-        for reservation in self.reserved.get(agent, ()):
-            if reservation.start < as_of:
-                return reservation
-        return None
+        holders = self.reserved.get(agent)
+        return holders[0] if holders is not None and holders[0].start < as_of else None
 
-    def _child_issued(self, child: Event) -> None:
-        parent = str(child.parent)
-        reservation = self._by_event[parent]
-        reservation.pending.remove(child.order)
-        self._advance(parent, reservation)
+    def _reserve(self, entry: Entry, promise: Lookahead) -> None:
+        if not promise.delay >= 0:
+            raise KernelError(
+                f"a lookahead of {promise.delay} would let a child stand before its parent",
+                remedy="promise a least delay of 0 or more",
+                event=entry.event.id,
+            )
+        reservation = self._held[entry.order] = Reservation(entry, promise)
+        for agent in reservation.agents:
+            insort(self.reserved.setdefault(agent, []), reservation, key=_start)
 
-    def _advance(self, event_id: str, reservation: Reservation) -> None:
-        if reservation.pending:
-            reservation.start = reservation.pending[0]
-        else:
-            del self._by_event[event_id]
-            for agent in reservation.agents:
-                holders = self.reserved[agent]
-                holders.remove(reservation)
-                if not holders:
-                    del self.reserved[agent]
-        self._wake(reservation)
+
+def _start(reservation: Reservation) -> Order:
+    return reservation.start

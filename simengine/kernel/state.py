@@ -8,7 +8,8 @@ that nobody can ask for any more are folded into the chain's base.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -28,9 +29,13 @@ class Blocker:
         yield self
 
 
-class Version(msgspec.Struct, omit_defaults=True, gc=False):
-    """One value of one slot. ``version`` counts the versions of that slot and is given at commit (0: where it began).
+UNCOMMITTED = -1
 
+
+class Version(msgspec.Struct, omit_defaults=True, gc=False):
+    """One value of one slot. ``version`` counts the versions of that slot and is given at commit.
+
+    It is 0 where the slot began, and :data:`UNCOMMITTED` before commit, which it stays if the write is undone.
     ``unit`` is the unit that wrote it; ``because`` holds its causes: ids of notes, and other versions, which stand
     there by name once they are committed. ``append`` marks an entry added to a slot that keeps all of its entries.
     """
@@ -50,8 +55,15 @@ class Version(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 def resolved(because: Sequence[str | Version]) -> list[str]:
-    """Causes as text: ids as they are, versions by the names that they have once they are committed."""
-    return [cause if isinstance(cause, str) else cause.ref for cause in because]
+    """Causes as text: ids as they are, versions by the names that they have once they are committed.
+
+    A version whose write was undone has no name: it never came to be, so it is the cause of nothing.
+    """
+    return [
+        cause if isinstance(cause, str) else cause.ref
+        for cause in because
+        if isinstance(cause, str) or cause.version != UNCOMMITTED
+    ]
 
 
 class Cell(Blocker):
@@ -66,11 +78,12 @@ class Cell(Blocker):
 
 
 class Chain:
-    """The cells of one agent that are not folded yet, in the total order."""
+    """The cells of one agent that are not folded yet, in the total order; ``kept`` while they wait for a horizon."""
 
-    __slots__ = ("cells", "orders")
+    __slots__ = ("cells", "kept", "orders")
 
     def __init__(self) -> None:
+        self.kept = False
         self.orders: list[Order] = []
         self.cells: list[Cell] = []
 
@@ -91,6 +104,7 @@ class State:
         self._initial = initial
         self._bases: dict[Agent, Base] = {}
         self._chains: dict[Agent, Chain] = {}
+        self._kept: deque[tuple[Agent, Chain]] = deque()
 
     def register(self, agent: Agent, order: Order, owner: Any) -> Cell:
         """Note that the event at ``order`` may write ``agent``; returns its open cell."""
@@ -141,20 +155,37 @@ class State:
         """
         chain = self._chains[agent]
         at = bisect_left(chain.orders, order)
+        numbers: dict[str, int] = {}
         for version in cell.versions or ():
-            _number(version, self._last_number(chain, at, version))
-        upto = 1 if horizon is None else bisect_left(chain.orders, horizon)
-        for folded in chain.cells[:upto]:
-            self._settle(agent, folded.versions or ())
-        del chain.orders[:upto], chain.cells[:upto]
-        if not chain.cells:
-            del self._chains[agent]
+            last = numbers.get(version.slot)
+            version.version = 1 + (self._last_number(chain, at, version) if last is None else last)
+            numbers[version.slot] = version.version
+        cell.owner = None  # a cell that waits for its period to end must not keep its event alive
+        if horizon is None:
+            self._fold(agent, chain, 1)
+            return
+        if not cell.versions:
+            del chain.orders[at], chain.cells[at]
+        self._fold(agent, chain, bisect_left(chain.orders, horizon))
+        self._keep(agent, chain)
+
+    def tidy(self, most: int, horizon: Callable[[Agent], Order | None]) -> None:
+        """Fold again, as far as ``horizon`` now allows, the ``most`` chains that have waited longest for it.
+
+        Each commit leaves at most one chain to wait, so that trying two each time keeps none of an idle agent.
+        """
+        for _ in range(min(most, len(self._kept))):
+            agent, chain = self._kept.popleft()
+            if self._chains.get(agent) is chain:
+                chain.kept = False
+                self._fold(agent, chain, bisect_left(chain.orders, horizon(agent) or ()))
+                self._keep(agent, chain)
 
     def commit_alone(self, agent: Agent, versions: Sequence[Version]) -> None:
         """The same for an event that ran while no other was under way, so that it needs no cell."""
         base = self._bases.get(agent) or self._base(agent)
         for version in versions:
-            _number(version, _last_of(base, version.slot))
+            version.version = _last_of(base, version.slot) + 1
             self._put(base, version)
 
     def _base(self, agent: Agent) -> Base:
@@ -162,10 +193,19 @@ class State:
         self._bases[agent] = base
         return base
 
-    def _settle(self, agent: Agent, versions: Sequence[Version]) -> None:
+    def _fold(self, agent: Agent, chain: Chain, upto: int) -> None:
         base = self._bases.get(agent) or self._base(agent)
-        for version in versions:
-            self._put(base, version)
+        for cell in chain.cells[:upto]:
+            for version in cell.versions or ():
+                self._put(base, version)
+        del chain.orders[:upto], chain.cells[:upto]
+        if not chain.cells:
+            del self._chains[agent]
+
+    def _keep(self, agent: Agent, chain: Chain) -> None:
+        if chain.cells and not chain.kept:
+            chain.kept = True
+            self._kept.append((agent, chain))
 
     @staticmethod
     def _put(base: Base, version: Version) -> None:
@@ -179,10 +219,10 @@ class State:
             base[version.slot] = [version] if entries is None else [entries, version]
 
     def _last_number(self, chain: Chain, at: int, version: Version) -> int:
-        """The number of the last committed version of the same slot."""
-        for cell in reversed(chain.cells[: at + 1]):
-            for earlier in reversed(cell.versions or ()):
-                if earlier.slot == version.slot and earlier.version:
+        """The number of the last version of the same slot in the cells before ``at``."""
+        for before in range(at - 1, -1, -1):
+            for earlier in reversed(chain.cells[before].versions or ()):
+                if earlier.slot == version.slot:
                     return earlier.version
         return _last_of(self._bases.get(version.agent) or self._base(version.agent), version.slot)
 
@@ -201,9 +241,3 @@ def _last_of(base: Base, slot: str) -> int:
     if isinstance(last, list):
         last = last[-1]
     return last.version if last is not None else 0
-
-
-def _number(version: Version, last: int) -> None:
-    version.version = last + 1
-    if version.because:
-        version.because = resolved(version.because)

@@ -31,6 +31,7 @@ class Calendar:
         self._phase: object = None
         self._marks: dict[int, list[Order]] = {p.rows: [] for p in self._periods.values() if p.rows}
         self._starts: list[Order] = []
+        self.batched = bool(batch)
         self.latest_only = not self._periods and not batch
 
     def open_row(self, event: Event) -> Order | None:
@@ -61,6 +62,11 @@ class Calendar:
         if period.rows:
             return self._last(self._marks[period.rows], order)
         return (order[0], order[1] // period.span * period.span)
+
+    def forget(self, order: Order) -> None:
+        """The event at ``order`` commits: let the boundaries go that nobody behind it can ask for."""
+        for marks in (*self._marks.values(), self._starts):
+            del marks[: max(0, bisect_right(marks, order) - 1)]
 
     def horizon(self, agent: Agent, order: Order) -> Order | None:
         """The earliest place as of which an event at or behind ``order`` may still look at ``agent``."""

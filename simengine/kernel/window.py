@@ -33,11 +33,6 @@ class Entry(msgspec.Struct, eq=False):
     def __lt__(self, other: Entry) -> bool:
         return self.order < other.order
 
-    @property
-    def batched(self) -> bool:
-        """Whether the event reads the snapshot of a batch."""
-        return self.as_of is not self.order
-
     def released(self) -> set[Agent]:
         """The agents whose update is final already."""
         return {agent for agent, cell in self.cells.items() if cell.versions is not None}
@@ -71,10 +66,8 @@ class Window:
     def pop(self) -> None:
         """Let the head go."""
         line, inserted = self._line, self._inserted
-        if inserted and (not line or inserted[0].order < line[0].order):
-            heapq.heappop(inserted)
-        else:
-            line.popleft()
+        gone = heapq.heappop(inserted) if inserted and (not line or inserted[0].order < line[0].order) else line.popleft()
+        gone.behind = ()  # or each entry would keep all those before it
         self._changes += 1
         self.size -= 1
 

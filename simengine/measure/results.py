@@ -21,16 +21,16 @@ Attempt: TypeAlias = NDArray[np.float64] | str
 class Result(msgspec.Struct, frozen=True):
     """One number of a report: the mean of a metric over ``n`` users, with its interval. ``k`` is None where uncut.
 
-    ``repeats`` is how many rankings of each case were asked for. NaN becomes ``null`` in JSON.
+    ``repeats`` is how many rankings of each case were asked for. NaN becomes ``null`` in JSON, and ``None`` from it.
     """
 
     stage: str
     ranker: str
     metric: str
     k: int | None
-    value: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
     n: int
     repeats: int
 

@@ -1,7 +1,28 @@
 """From a YAML file to a run and back: reading scenarios, building what they say, running, resuming and replaying it."""
 
-from simengine.scenario.run import Finished, Replayed, replay, resume, run
-from simengine.scenario.schema import Scenario, read
+from simengine.scenario.many import ManyReport, has_variants, resume_many, run_many
+from simengine.scenario.opened import Run, Table
+from simengine.scenario.report import Report
+from simengine.scenario.running import Finished, Replayed, replay, resume, run
+from simengine.scenario.schema import Scenario, ScenarioFile, read, read_all
 from simengine.scenario.setup import Setup
 
-__all__ = ["Finished", "Replayed", "Scenario", "Setup", "read", "replay", "resume", "run"]
+__all__ = [
+    "Finished",
+    "ManyReport",
+    "Replayed",
+    "Report",
+    "Run",
+    "Scenario",
+    "ScenarioFile",
+    "Setup",
+    "Table",
+    "has_variants",
+    "read",
+    "read_all",
+    "replay",
+    "resume",
+    "resume_many",
+    "run",
+    "run_many",
+]

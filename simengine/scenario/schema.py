@@ -10,10 +10,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from simengine.data import DataSettings
+from simengine.errors import InputError
 from simengine.llm import LLMSettings
 from simengine.methods import MethodSettings
 from simengine.rankers import RANKERS
-from simengine.scenario.yamlfile import load
+from simengine.scenario.compose import composed, variants
+from simengine.scenario.yamlfile import validate, with_sets
 
 _EVERY = re.compile(r"every (\d+(?:\.\d+)?) ?(events?|steps?|s|m|h|d|w)")
 
@@ -111,12 +113,45 @@ class Scenario(Section):
         )
 
 
-def read(path: str | Path, sets: Sequence[str] = (), text: str | None = None) -> tuple[Scenario, dict[str, Any]]:
+class ScenarioFile(Scenario):
+    """What a scenario's file may say beside the scenario: a file that it extends, and variants of itself.
+
+    ``extends`` is relative to the file. ``variants`` maps a name to changes, which are laid over the scenario key by
+    key; each variant is run into a folder of its own.
+    """
+
+    extends: Path | None = None
+    variants: dict[str, dict[str, Any]] = {}
+
+
+Read: TypeAlias = tuple[Scenario, dict[str, Any]]
+
+
+def read(path: str | Path, sets: Sequence[str] = (), text: str | None = None) -> Read:
     """The scenario in a YAML file with ``--set`` entries laid over it, and its plain data.
 
-    Raises :class:`~simengine.errors.InputError` that names every problem by file, line, column, field and value.
+    Raises :class:`~simengine.errors.InputError` that names every problem by file, line, column, field and value; and
+    where the file has variants, which :func:`read_all` reads.
     """
-    return load(path, Scenario, sets, text)
+    found = read_all(path, sets, text)
+    if list(found) != [""]:
+        raise InputError(
+            "this scenario has variants, and one scenario is wanted here",
+            file=str(path),
+            field="variants",
+            remedy=f"Its variants are {', '.join(found)}; take them out, or run the file with `simengine run`.",
+        )
+    return found[""]
+
+
+def read_all(path: str | Path, sets: Sequence[str] = (), text: str | None = None) -> dict[str, Read]:
+    """The variants of a scenario file by name, each like :func:`read`; the name is empty where there are none.
+
+    ``--set`` entries are laid over the file and again over each variant, so that they win.
+    """
+    root = with_sets(composed(Path(path), text), sets)
+    own = [entry for entry in sets if not entry.lstrip().startswith("variants.")]
+    return {name: validate(with_sets(tree, own), Scenario) for name, tree in variants(root)}
 
 
 def every(text: str) -> tuple[float, str] | None:

@@ -39,6 +39,11 @@ def load(
 
     Raises one InputError that tells all that is wrong, each problem by file, line, column, field, value and remedy.
     """
+    return validate(with_sets(tree(path, text), sets), model)
+
+
+def tree(path: str | PathLike[str], text: str | None = None) -> Node:
+    """The mapping that a YAML file holds, as nodes that know their place. Raises InputError."""
     file = str(path)
     root = parse(_read(FilePath(path)) if text is None else text, Place(file))
     if root is None:
@@ -46,8 +51,19 @@ def load(
     if not isinstance(root.value, dict):
         remedy = "Start with `key: value` lines."
         raise root.place.error("expected a mapping at the top", remedy, value=root.describe())
+    return root
+
+
+def with_sets(root: Node, sets: Sequence[str]) -> Node:
+    """The tree with ``--set`` entries laid over it, in their order. Raises InputError that names the entry."""
     for entry in sets:
         root = _with_entry(root, entry)
+    return root
+
+
+def validate(root: Node, model: type[Model]) -> tuple[Model, dict[str, Any]]:
+    """The model that a tree describes, and its plain data. Raises one InputError for all that is wrong."""
+    file = root.place.file
     data = root.data()
     while True:
         try:

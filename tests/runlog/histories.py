@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,26 +68,30 @@ def source(rows: int) -> Iterator[Event]:
         )
 
 
-async def run(sink: Sink, rows: int, history: Iterable[Restored] = (), program: Small | None = None) -> None:
+def run(sink: Sink, rows: int, history: Iterable[Restored] = (), program: Small | None = None) -> None:
     """Run the program behind ``history``."""
-    await Engine(program or Small(), source(rows), sink, Rules(seed=7)).run(history)
+
+    async def go() -> None:
+        await Engine(program or Small(), source(rows), sink, Rules(seed=7)).run(history)
+
+    asyncio.run(go())
 
 
-async def write(path: Path, rows: int) -> bytes:
+def write(path: Path, rows: int) -> bytes:
     """A finished history of ``rows`` rows, each with one child: the bytes of its file."""
     writer = Writer(path, HEADER, PROVENANCE)
-    await run(writer, rows)
+    run(writer, rows)
     writer.end()
     writer.close()
     return path.read_bytes()
 
 
-async def resume(path: Path, rows: int, *, repair: bool = False) -> bytes:
+def resume(path: Path, rows: int, *, repair: bool = False) -> bytes:
     """Finish the history that a file begins: the bytes of the file then."""
     reader = Reader(path, repair=repair)
     history = [line.restored() for line in reader]
     writer = Writer.again(path, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed)
-    await run(writer, rows, history)
+    run(writer, rows, history)
     if reader.end is None:
         writer.end()
     writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,9 +20,9 @@ ROWS = 4
 
 
 @pytest.fixture
-async def log(tmp_path: Path) -> Path:
+def log(tmp_path: Path) -> Path:
     path = tmp_path / "events.jsonl"
-    await write(path, ROWS)
+    write(path, ROWS)
     return path
 
 
@@ -63,8 +64,9 @@ def test_a_whole_history(log: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [b"", b"\n", b"\n\n", b" \n\t\n", b"\0\0\0\0", b"\xf0\x9f", b'{"i":2,"t":"ha'])
-def test_a_file_cut_at_any_byte_gives_the_events_that_are_whole(log: Path, tail: bytes) -> None:
-    whole = log.read_bytes()
+def test_a_file_cut_at_any_byte_gives_the_events_that_are_whole(tmp_path: Path, tail: bytes) -> None:
+    log = tmp_path / "events.jsonl"
+    whole = write(log, 2)
     lines = whole.splitlines(keepends=True)
     ends = [sum(map(len, lines[:count])) for count in range(len(lines) + 1)]
     every = names(Reader(log))
@@ -93,7 +95,7 @@ def test_without_a_whole_header_there_is_no_log(log: Path, tail: bytes) -> None:
 @pytest.mark.parametrize("change", ["flipped", "torn", "blank", "twice", "missing", "zeros", "key repeated"])
 def test_damage_in_the_middle_is_an_error_that_names_the_line(log: Path, change: str) -> None:
     lines = log.read_bytes().splitlines(keepends=True)
-    for at in range(2, len(lines) - 1):
+    for at in range(2, len(lines) - (2 if change == "missing" else 1)):
         bad = {
             "flipped": [lines[at].replace(b"event", b"evenT", 1)],
             "torn": [lines[at][:-30] + b"\n"],
@@ -139,7 +141,7 @@ def test_another_schema_is_refused_by_name_whatever_else_it_holds(tmp_path: Path
     assert caught.value.where["line"] == 2
 
 
-EVENT, UNKNOWN = EventLine("e", "k", 0), Line()
+EVENT, UNKNOWN = EventLine("e", "k", 0), Line(provenance=PROVENANCE)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_a_file_that_is_no_history(tmp_path: Path, lines: Any, first: Any, numbe
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing" / "events.jsonl"):
-        with pytest.raises(LogError, match="cannot be read: (Is a directory|No such file)"):
+        with pytest.raises(LogError, match=r"cannot be read: (Is a directory|No such file)"):
             Reader(path)
 
 
@@ -200,6 +202,7 @@ def read_to_the_end(path: Path) -> None:
 
 def let_go(path: Path) -> None:
     next(iter(Reader(path)))
+    gc.collect()
 
 
 def fail_in_the_middle(path: Path) -> None:
@@ -220,8 +223,9 @@ def fail_at_the_head(path: Path) -> None:
 )
 def test_the_file_is_closed(log: Path, opened: list[Any], use: Callable[[Path], None]) -> None:
     use(log)
-    assert [file.closed for file in opened if file.mode == "rb"] == [True] * len(opened)
-    assert opened
+    read = [file for file in opened if file.name == str(log)]
+    assert read
+    assert all(file.closed for file in read)
 
 
 def test_events_are_read_as_a_stream(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ async def resume(
     _same(reader.header, setup.header, folder)
     history = [line.restored() for line in reader]
     if reader.end is not None:
-        raise InputError("this run is finished", file=str(path), remedy="replay it, or start a new run")
+        return await _report_again(setup, folder, history)
     if reader.torn is not None:
         log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
     chosen = backend or llm.make_backend(scenario.llm, environ)
@@ -145,6 +145,15 @@ async def _go(
             writer.close()
         report = make_report(setup, folder, store, driven)
     return Finished(folder.path, report)
+
+
+async def _report_again(setup: Setup, folder: Folder, history: list[Restored]) -> Finished:
+    """The report of a log that goes to the run's end: the run was killed before it was written."""
+    if folder.report.is_file():
+        raise InputError("this run is finished", file=str(folder.path), remedy="replay it, or start a new run")
+    with CallStore(folder.calls, read_only=True) as store:
+        driven = await drive(setup, llm.replay(store), Comparer(Reader(folder.events)), history=history)
+        return Finished(folder.path, make_report(setup, folder, store, driven))
 
 
 def _resume(folder: Folder) -> str:

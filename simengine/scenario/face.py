@@ -1,0 +1,120 @@
+"""The Python face: run, resume, replay and check by path, blocking, and each with an awaitable twin."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from simengine.llm import LanguageModel
+from simengine.scenario import running
+from simengine.scenario.check import Plan, plan
+from simengine.scenario.many import run_many
+from simengine.scenario.opened import Run
+from simengine.scenario.schema import Scenario, read, read_all
+
+T = TypeVar("T")
+Sets = Mapping[str, object]
+
+
+async def run_async(
+    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+) -> Run:
+    """Run a scenario's YAML file and open what it made.
+
+    ``set`` lays values over it, as in ``{"data.users": 20}``; ``out`` is the folder to make; ``model`` stands in for
+    the scenario's own backend. Raises :class:`~simengine.errors.InputError` before anything is made, and
+    :class:`~simengine.errors.RunStopped` where the run was stopped, with the way to resume it.
+    """
+    read_scenario, data = read(scenario, _entries(set))
+    finished = await running.run(read_scenario, data, out=_path(out), backend=model, interruptible=_in_main_thread())
+    return Run(finished.path)
+
+
+async def run_variants_async(
+    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+) -> dict[str, Run]:
+    """Run every variant of a scenario file; the runs by the names of the variants."""
+    reads = read_all(scenario, _entries(set))
+    common, _ = await run_many(reads, out=_path(out), backend=model, interruptible=_in_main_thread())
+    return {name: Run(common / name) for name in reads}
+
+
+async def resume_async(run: str | Path | Run, *, model: LanguageModel | None = None) -> Run:
+    """Go on with an unfinished run; see :func:`simengine.scenario.running.resume`."""
+    finished = await running.resume(_folder(run), backend=model, interruptible=_in_main_thread())
+    return Run(finished.path)
+
+
+async def replay_async(run: str | Path | Run) -> running.Replayed:
+    """Execute a run again without a model call and compare it; see :func:`simengine.scenario.running.replay`."""
+    return await running.replay(_folder(run))
+
+
+def run(
+    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+) -> Run:
+    """:func:`run_async`, blocking; also inside a running loop (a notebook), in a thread of its own."""
+    return _blocking(run_async(scenario, set, out=out, model=model))
+
+
+def run_variants(
+    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+) -> dict[str, Run]:
+    """:func:`run_variants_async`, blocking."""
+    return _blocking(run_variants_async(scenario, set, out=out, model=model))
+
+
+def resume(run: str | Path | Run, *, model: LanguageModel | None = None) -> Run:
+    """:func:`resume_async`, blocking."""
+    return _blocking(resume_async(run, model=model))
+
+
+def replay(run: str | Path | Run) -> running.Replayed:
+    """:func:`replay_async`, blocking."""
+    return _blocking(replay_async(run))
+
+
+def check(scenario: str | Path, set: Sets | None = None, *, dependencies: bool = False) -> Plan:
+    """What a scenario would run; see :func:`simengine.scenario.check.plan`."""
+    return plan(read_scenario(scenario, set), dependencies=dependencies)
+
+
+def read_scenario(scenario: str | Path, set: Sets | None = None) -> Scenario:
+    """The scenario in a YAML file. Raises :class:`~simengine.errors.InputError` that names all that is wrong."""
+    return read(scenario, _entries(set))[0]
+
+
+def _entries(set: Sets | None) -> list[str]:
+    return [f"{name}={_scalar(value)}" for name, value in (set or {}).items()]
+
+
+def _scalar(value: object) -> str:
+    """A Python value as the YAML scalar that stands for it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _path(out: str | Path | None) -> Path | None:
+    return None if out is None else Path(out)
+
+
+def _folder(run: str | Path | Run) -> Path:
+    return run.path if isinstance(run, Run) else Path(run)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1, thread_name_prefix="simengine") as pool:
+        return pool.submit(asyncio.run, coroutine).result()
