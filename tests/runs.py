@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from simengine import scenario as scenarios
 from simengine.llm import CallStore, LanguageModel
 from simengine.llm.backends.scripted import Scripted
@@ -30,6 +32,7 @@ stages:
   - rank: {}
 """
 """Eight users who share twelve items, so that most interactions wait for others: 24 of them, and 8 rankings."""
+
 
 def run(out: Path, *sets: str, text: str = SMALL, backend: LanguageModel | None = None, **more: Any) -> Any:
     """Run a scenario's text, ``sets`` laid over it, into the folder ``out``; returns what the library returns."""
@@ -65,6 +68,11 @@ def events(folder: Path, kind: str | None = None) -> list[dict[str, Any]]:
     for event in found:
         del event["sum"]
     return [event for event in found if "event" in event and kind in (None, event["kind"])]
+
+
+def report(folder: Path) -> scenarios.Report:
+    """What a run's report says."""
+    return msgspec.json.decode((folder / "report.json").read_bytes(), type=scenarios.Report)
 
 
 def calls(folder: Path) -> list[Any]:

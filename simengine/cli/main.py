@@ -17,7 +17,7 @@ from simengine import scenario as scenarios
 from simengine.cli import show
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
 from simengine.scenario.check import Plan, plan
-from simengine.scenario.drive import Snapshot
+from simengine.scenario.drive import Observer, Snapshot
 
 T = TypeVar("T")
 
@@ -51,28 +51,31 @@ def run(
     sets: Sets = [],  # noqa: B006  (typer reads the default, nothing changes it)
     out: Annotated[Path | None, typer.Option(help="The folder to make; default replays/<name>.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with an unfinished run.")] = None,
+    repair: Annotated[bool, typer.Option(help="With --resume: take a damaged log up before the damage.")] = False,
 ) -> None:
     """Run a scenario, or go on with a run that was stopped."""
     if (file is None) == (resume is None) or (resume is not None and out is not None):
         raise InputError("say either a scenario or --resume RUN", remedy="simengine run SCENARIO [--out FOLDER]")
-    with _Shown() as shown:
-        if resume is not None:
-            going = scenarios.resume(resume, sets, observe=shown.observe, interruptible=True)
-        else:
-            assert file is not None
-            scenario, data = scenarios.read(file, sets)
-            going = scenarios.run(scenario, data, out=out, observe=shown.observe, interruptible=True)
-        finished = asyncio.run(going)
-    report = finished.report
-    print(f"model: {report.model}")
-    show.results_table(report.results)
-    for stage, reasons in report.skipped.items():
-        show.failures({f"{stage}, case skipped, {reason}": count for reason, count in reasons.items()})
-    show.failures({**report.failures, **report.over_limit, **report.schedule})
-    for note in report.notes:
-        print(f"note: {note}")
-    print(f"{report.events} events, {sum(report.costs.calls.values())} calls, hash {report.hash}")
-    print(f"run: {finished.path}")
+    if resume is not None and scenarios.has_variants(resume):
+        with _Shown() as shown:
+            many = asyncio.run(scenarios.resume_many(resume, observe=shown.variant, interruptible=True))
+        _print_many(*many)
+    elif resume is not None:
+        with _Shown() as shown:
+            finished = asyncio.run(
+                scenarios.resume(resume, sets, repair=repair, observe=shown.observe, interruptible=True)
+            )
+        _print_run(finished)
+    else:
+        assert file is not None
+        reads = scenarios.read_all(file, sets)
+        with _Shown() as shown:
+            if list(reads) == [""]:
+                one = scenarios.run(*reads[""], out=out, observe=shown.observe, interruptible=True)
+                _print_run(asyncio.run(one))
+            else:
+                all_of_them = scenarios.run_many(reads, out=out, observe=shown.variant, interruptible=True)
+                _print_many(*asyncio.run(all_of_them))
 
 
 @app.command()
@@ -91,14 +94,16 @@ def check(
     dependencies: Annotated[bool, typer.Option(help="Say how much can run side by side.")] = False,
 ) -> None:
     """Validate a scenario and its data, and say what would run, without running it."""
-    scenario, _ = scenarios.read(file, sets)
-    _print_plan(plan(scenario, dependencies=dependencies))
+    for name, (scenario, _) in scenarios.read_all(file, sets).items():
+        if name:
+            print(f"variant {name}")
+        _print_plan(plan(scenario, dependencies=dependencies))
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON schema of scenarios, for editors."""
-    print(json.dumps(scenarios.Scenario.model_json_schema(), indent=2))
+    print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
 
 
 def main() -> None:
@@ -123,11 +128,50 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
+def _print_run(finished: scenarios.Finished) -> None:
+    report = finished.report
+    print(f"model: {report.model}")
+    show.results_table(report.results)
+    _print_counts(report)
+    for note in report.notes:
+        print(f"note: {note}")
+    print(f"{report.events} events, {sum(report.costs.calls.values())} calls, hash {report.hash}")
+    print(f"run: {finished.path}")
+
+
+def _print_counts(report: scenarios.Report) -> None:
+    skipped = {
+        f"{stage}, case skipped: {reason}": count
+        for stage, reasons in report.skipped.items()
+        for reason, count in reasons.items()
+    }
+    show.failures({**report.failures, **skipped})
+    for text, count in report.over_limit.items():
+        print(f"longer than asked for: {count} x {text}")
+    if report.schedule:
+        print(f"batch schedule: {report.schedule['stale']} stale reads, {report.schedule['lost']} lost writes")
+
+
+def _print_many(common: Path, report: scenarios.ManyReport) -> None:
+    show.results_table(report.results())
+    for name, one in report.variants.items():
+        print(f"variant {name}: {one.events} events, {sum(one.costs.calls.values())} calls, hash {one.hash}")
+        _print_counts(one)
+    print(f"runs: {common}")
+
+
 class _Shown:
-    """A progress display that begins with the first snapshot."""
+    """A progress display that begins with the first snapshot, and ends with the last."""
 
     def __init__(self) -> None:
         self._progress: show.Progress | None = None
+
+    def variant(self, name: str) -> Observer:
+        """Begin anew, for the next variant."""
+        self.__exit__()
+        self._progress = None
+        print(f"variant {name}", file=sys.stderr)
+        return self.observe
 
     def observe(self, now: Snapshot) -> None:
         if self._progress is None:

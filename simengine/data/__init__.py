@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from simengine.data.dataset import Case, Dataset, Interaction, Interactions, Item, Unit
 from simengine.data.load import load
+from simengine.data.mapped import from_frame
 from simengine.data.negatives import PopularityNegatives, RecordedNegatives, with_drawn_candidates
-from simengine.data.settings import AtomicSettings, DataSettings, MarketSettings
+from simengine.data.settings import AtomicSettings, CsvSettings, DataSettings, MarketSettings, ParquetSettings
 
 __all__ = [
     "AtomicSettings",
     "Case",
+    "CsvSettings",
     "DataSettings",
     "Dataset",
     "Interaction",
     "Interactions",
     "Item",
     "MarketSettings",
+    "ParquetSettings",
     "PopularityNegatives",
     "RecordedNegatives",
     "Unit",
+    "from_frame",
     "load",
     "with_drawn_candidates",
 ]

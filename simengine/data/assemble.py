@@ -18,6 +18,11 @@ Candidates: TypeAlias = Callable[[str, str], "tuple[str, ...] | None"]
 """For a user and a target the candidates of the case, or ``None`` where the data leave them open."""
 
 
+def users_note(asked: int | None, found: int) -> tuple[str, ...]:
+    """What to say where the data have fewer users than are asked for."""
+    return (f"{asked} users are asked for, the data have {found}",) if asked is not None and found < asked else ()
+
+
 def no_candidates(user: str, target: str) -> None:
     """For data that leave the candidates open."""
 
@@ -29,6 +34,7 @@ class Part(IntEnum):
     TRAIN = 1
     VALIDATION = 2
     TEST = 3
+    LATER = 4  # known of the user, so never his negative; otherwise not used
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +105,7 @@ def assemble(
         own=MappingProxyType({user: frozenset(taken) for user, (taken, _) in sequences.items()}),
         unit=rows.unit,
         digest=digest,
-        notes=(*notes, *rows.notes, *_case_notes(cases)),
+        notes=(*notes, *rows.notes, *_repeat_notes(table), *_case_notes(cases)),
     )
 
 
@@ -139,6 +145,12 @@ def _sequences(
         start, end = int(bounds[position]), int(bounds[position + 1])
         own_tests = tests[test_bounds[position] : test_bounds[position + 1]].tolist()
         yield user, (tuple(taken[start:end]), [(at - start, taken[at], times[at]) for at in own_tests])
+
+
+def _repeat_notes(table: Interactions) -> Iterator[str]:
+    repeats = int(np.count_nonzero(table.occurrence))
+    if repeats:
+        yield f"{repeats} interactions repeat one of the same user, item and time; they are kept"
 
 
 def _case_notes(cases: tuple[Case, ...]) -> Iterator[str]:

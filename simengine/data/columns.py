@@ -52,13 +52,6 @@ def _chunks(body: bytes, fields: Sequence[str], file: str) -> Iterator[_Chunk]:
         start, line = end, line + chunk.rows
 
 
-def _joined(parts: list[Numbers]) -> Numbers:
-    values: Numbers = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    if values.dtype == np.float64 and np.all(values == np.rint(values)) and np.all(np.abs(values) < 10**_EXACT_DIGITS):
-        return values.astype(np.int64)
-    return values
-
-
 class _Chunk:
     """Some whole lines, with the bounds of their fields."""
 
@@ -105,21 +98,16 @@ class _Chunk:
 
     def _floats(self, index: int) -> NDArray[np.float64]:
         (texts,) = self.texts([index])
-        try:
-            values = np.fromiter((float(text or "nan") for text in texts), np.float64, len(texts))
-        except ValueError:
-            values = np.full(len(texts), np.nan)
-        if not np.all(np.isfinite(values)) or "_" in "".join(texts):
-            for row, text in enumerate(texts):
-                if text and not _is_number(text):
-                    raise InputError(
-                        f"{text!r} is not a number",
-                        remedy="A field of type float holds a finite number, or nothing where the value is missing.",
-                        file=self._file,
-                        line=self._line + row,
-                        field=self._fields[index],
-                        value=text,
-                    )
+        values, wrong = parse_numbers(texts)
+        if wrong is not None:
+            raise InputError(
+                f"{texts[wrong]!r} is not a number",
+                remedy="A field of type float holds a finite number, or nothing where the value is missing.",
+                file=self._file,
+                line=self._line + wrong,
+                field=self._fields[index],
+                value=texts[wrong],
+            )
         return values
 
     def _field_count_error(self) -> InputError:
@@ -146,6 +134,28 @@ def decode(data: bytes, file: str, line: int = 1) -> str:
             file=file,
             line=line + data.count(b"\n", 0, error.start),
         ) from None
+
+
+def parse_numbers(texts: Sequence[str]) -> tuple[NDArray[np.float64], int | None]:
+    """The numbers that the texts spell, NaN for an empty text; and the place of the first text that spells none."""
+    try:
+        values = np.fromiter((float(text or "nan") for text in texts), np.float64, len(texts))
+    except ValueError:
+        values = np.full(len(texts), np.nan)
+    if np.all(np.isfinite(values)) and "_" not in "".join(texts):
+        return values, None
+    return values, next((row for row, text in enumerate(texts) if text and not _is_number(text)), None)
+
+
+def whole(values: Numbers) -> Numbers:
+    """The same numbers, as int64 where all are integral and exact."""
+    if values.dtype == np.float64 and np.all(values == np.rint(values)) and np.all(np.abs(values) < 10**_EXACT_DIGITS):
+        return values.astype(np.int64)
+    return values
+
+
+def _joined(parts: list[Numbers]) -> Numbers:
+    return whole(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
 
 def _is_number(text: str) -> bool:

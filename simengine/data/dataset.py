@@ -98,7 +98,7 @@ class Dataset:
     history: interactions given but not re-enacted: each user's first item, and validation items.
     training_part: what rankers and negatives may learn from: ``train`` and ``history`` without validation items.
     cases: the ranking tests, in order of users.
-    own: all items known of a user: training part, validation, test.
+    own: all items known of a user: training part, validation, test, and what a split leaves unused behind it.
     unit: the unit of all times.
     digest: SHA-256 of the bytes of the files used, whatever their path; of the parameters for an invented market.
     notes: what the user should be told about these data.

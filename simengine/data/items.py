@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from simengine.data.atomic import FIRST_LINE, Table
 from simengine.data.dataset import Item
 from simengine.data.order import natural_key
-from simengine.errors import InputError
+from simengine.data.settings import ItemColumns
+from simengine.data.table import Table
 
 TITLE_FIELDS = ("title", "movie_title", "name")
 CATEGORY_FIELDS = ("category", "categories", "main_category", "class", "genre", "genres")
@@ -35,39 +35,49 @@ def readable(text: str) -> str:
     return " ".join(text.translate(_INVISIBLE).split())
 
 
-def make_items(table: Table, noun: str) -> tuple[Mapping[str, Item], tuple[str, ...]]:
-    """Items by id in natural order of ids, and notes. ``table`` was read with ``numeric=False``.
+def make_items(table: Table, columns: ItemColumns, noun: str) -> tuple[Mapping[str, Item], tuple[str, ...]]:
+    """Items by id in natural order of ids, and notes. The columns of ``table`` are texts.
 
-    The title is the first of ``TITLE_FIELDS`` that the table has, the category the first of ``CATEGORY_FIELDS``, if
-    any. An item whose title leaves nothing readable is called ``Untitled <noun> <id>``, which a note counts.
+    A category of several, written with bars, has them joined by ``; ``. Other columns become ``extra``. An item whose
+    title leaves nothing readable is called ``Untitled <noun> <id>``, which a note counts.
     """
-    title_field = _first(table, TITLE_FIELDS) or TITLE_FIELDS[0]
-    table.texts(title_field)  # where there is none, this names the field and those that are there
-    category_field = _first(table, CATEGORY_FIELDS)
+    ids, raw_titles = table.ids(columns.id), table.texts(columns.title)
+    categories = table.texts(columns.category) if columns.category else [""] * len(table)
+    others = [name for name in table.columns if name not in (columns.id, columns.title, columns.category)]
+    extras = [table.texts(name) for name in others]
     items: dict[str, Item] = {}
     untitled = 0
-    for line, row in enumerate(_rows(table), FIRST_LINE):
-        item_id = row.pop("item_id")
-        raw_title = row.pop(title_field)
+    for row, (item, raw_title, category) in enumerate(zip(ids, raw_titles, categories, strict=True)):
+        if item in items:
+            remedy = f"Keep one {table.counted} an item."
+            raise table.error(f"item {item} is listed twice", remedy, row=row)
         title = readable(raw_title)
         untitled += not title
-        if item_id in items:
-            raise InputError(
-                f"item {item_id} is listed twice", remedy="Keep one line an item.", file=table.file, line=line
-            )
-        category = readable(row.pop(category_field)) if category_field else ""
-        title = title or f"Untitled {noun} {item_id}"
-        items[item_id] = Item(item_id, title, category, raw_title, MappingProxyType(row))
+        items[item] = Item(
+            item,
+            title or f"Untitled {noun} {item}",
+            readable(category.replace("|", "; ")),
+            raw_title,
+            MappingProxyType({name: values[row] for name, values in zip(others, extras, strict=True)}),
+        )
     notes = (f"{untitled} items have no readable title; they are called 'Untitled {noun} <id>'",) if untitled else ()
-    return MappingProxyType({key: items[key] for key in sorted(items, key=natural_key)}), notes
+    return _ordered(items), notes
 
 
-def _first(table: Table, fields: tuple[str, ...]) -> str | None:
-    return next((field for field in fields if field in table), None)
+def items_of_log(ids: list[str]) -> tuple[Mapping[str, Item], tuple[str, ...]]:
+    """The items of a log that has no item table: each has its id for a title."""
+    return _ordered({item: Item(item, item, raw_title=item) for item in ids}), (
+        "there is no item table: the title of an item is its id",
+    )
 
 
-def _rows(table: Table) -> Iterator[dict[str, str]]:
-    table.ids("item_id")
-    names = list(table.columns)
-    for values in zip(*(table.texts(name) for name in names), strict=True):
-        yield dict(zip(names, values, strict=True))
+def usual_columns(table: Table) -> ItemColumns:
+    """The columns of an atomic item table: the first title field that is there, and the first category field if any."""
+    title, category = (
+        next((field for field in fields if field in table), None) for fields in (TITLE_FIELDS, CATEGORY_FIELDS)
+    )
+    return ItemColumns(id="item_id", title=title or TITLE_FIELDS[0], category=category)
+
+
+def _ordered(items: Mapping[str, Item]) -> Mapping[str, Item]:
+    return MappingProxyType({key: items[key] for key in sorted(items, key=natural_key)})

@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from simengine.data.columns import Numbers
-from simengine.errors import InputError
+from simengine.data.table import Table
 
 _DIGITS = re.compile(r"([0-9]+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,31 +23,33 @@ def natural_key(text: str) -> tuple[tuple[str | int, ...], str]:
     return tuple(parts), text
 
 
-def timestamp_unit(times: Numbers, first_line: int, file: str) -> Literal["s", "ms"]:
-    """Whether a file's timestamps are seconds or milliseconds, decided once for all of them.
+def timestamp_unit(table: Table, field: str) -> Literal["s", "ms"]:
+    """Whether a source's timestamps are seconds or milliseconds, decided once for all of them.
 
-    Below 10^11 they are seconds, from there milliseconds. A file with both, or with values beyond milliseconds, is an
-    error: reading it anyway would reorder it in silence. The first is in line ``first_line``.
+    Below 10^11 they are seconds, from there milliseconds. A source with both, or with values beyond milliseconds, is an
+    error: reading it anyway would reorder it in silence. Values that came as dates with time need no such rule.
     """
+    times = table.numbers(field)
+    if field in table.datetimes:
+        return "ms"
     size = np.abs(times)
     late = size >= _SECONDS_BELOW
     if np.any(size >= _MILLISECONDS_BELOW):
         row = int(np.argmax(size))
-        raise InputError(
-            f"timestamp {times[row]} is neither seconds nor milliseconds since 1970",
-            remedy="Divide the timestamps down to milliseconds.",
-            file=file,
-            line=first_line + row,
-            field="timestamp",
+        raise table.error(
+            f"timestamp {times[row]:.17g} is neither seconds nor milliseconds since 1970",
+            "Divide the timestamps down to milliseconds.",
+            row=row,
+            field=field,
         )
     if np.any(late) and not np.all(late):
         row, other = int(np.argmax(late)), int(np.argmin(late))
-        raise InputError(
-            f"timestamp {times[row]} looks like milliseconds, {times[other]} in line {first_line + other} like seconds",
-            remedy="Use one unit in the whole file.",
-            file=file,
-            line=first_line + row,
-            field="timestamp",
+        place = f"{table.counted} {table.line_numbers()[other]}"
+        raise table.error(
+            f"timestamp {times[row]} looks like milliseconds, {times[other]} in {place} like seconds",
+            f"Use one unit in the whole {'file' if table.counted == 'line' else 'column'}.",
+            row=row,
+            field=field,
         )
     return "ms" if np.any(late) else "s"
 

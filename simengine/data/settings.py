@@ -1,40 +1,200 @@
-"""What a scenario may say under ``data``: a folder of atomic files, or a small invented market."""
+"""What a scenario may say under ``data``: atomic files, CSV, Parquet, or an invented market."""
 
 from __future__ import annotations
 
+import codecs
+import math
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+
+from simengine.data.catalogue import INTERESTS
+from simengine.data.catalogue_words import DOMAINS
 
 Clock: TypeAlias = Literal["step", "time"]
 
 
-class AtomicSettings(BaseModel):
-    """A folder of RecBole atomic files: split files (``*.train.inter`` ...) used as given, or one ``*.inter``.
+def _known_encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ValueError(
+            "Python knows no such encoding; utf-8, latin-1, cp1252 and gbk are some that it knows"
+        ) from None
+    return name
 
-    ``path`` is relative to the working directory, ``negatives`` to ``path``. ``noun`` is what prompts call an item.
-    ``clock: step`` lets the k-th interaction of each user happen at k, ``clock: time`` takes the timestamps; left out,
-    the data decide. ``users`` keeps the first so many users in the stated order, ``min_rating`` the rows rated so high
-    or higher. ``negatives`` is a JSON-lines file of recorded negatives (``user_id, pos_item_id, neg_item_ids``).
+
+def _one_character(text: str) -> str:
+    if len(text) != 1 or text in '"\r\n':
+        raise ValueError("a separator is one character, which is no quote and no line end")
+    return text
+
+
+def _shares(ratio: tuple[float, ...]) -> tuple[float, ...]:
+    if len(ratio) != 3 or not math.isclose(sum(ratio), 1) or not ratio[0] or not ratio[2]:
+        raise ValueError(
+            "the shares are those of training, validation and test; they add up to 1, and only that of validation may "
+            "be 0, as in [0.8, 0.1, 0.1]"
+        )
+    return ratio
+
+
+class Ratio(BaseModel):
+    """Shares of training, validation and test on the global time line, all users together; they add up to 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ratio: Annotated[tuple[NonNegativeFloat, ...], AfterValidator(_shares)]
+
+
+class LogSettings(BaseModel):
+    """What may be said of every log of interactions.
+
+    ``noun`` is what prompts call an item. ``clock: step`` lets the k-th interaction of each user happen at k,
+    ``clock: time`` takes the timestamps; left out, the data decide. ``min_rating`` keeps the rows rated so high or
+    higher, then ``min_interactions`` the users who have so many rows or more, then ``users`` the first so many users in
+    the stated order. ``split`` is ``leave_one_out`` (user by user: the last for testing, the last but one to validate),
+    which a whole log gets where nothing is said, or ``{ratio: [train, validation, test]}``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal["atomic"]
-    path: Path
     noun: str = "item"
     clock: Clock | None = None
     users: PositiveInt | None = None
-    negatives: Path | None = None
     min_rating: float | None = None
+    min_interactions: PositiveInt = 1
+    split: Literal["leave_one_out"] | Ratio | None = None
+
+
+class AtomicSettings(LogSettings):
+    """A folder of RecBole atomic files: split files (``*.train.inter`` ...) used as given, or one ``*.inter``.
+
+    ``path`` is relative to the working directory, ``negatives`` to ``path``: a JSON-lines file of recorded negatives
+    (``user_id, pos_item_id, neg_item_ids``).
+    """
+
+    format: Literal["atomic"]
+    path: Path
+    negatives: Path | None = None
+
+
+class LogColumns(BaseModel):
+    """The names that a log's columns have in its source. Without ``time`` the order of rows is that of time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    user: str
+    item: str
+    time: str | None = None
+    rating: str | None = None
+
+    @model_validator(mode="after")
+    def _different(self) -> LogColumns:
+        seen: dict[str, str] = {}
+        for role, name in self.named().items():
+            if name in seen:
+                raise ValueError(f"the column {name} cannot be both {seen[name]} and {role}")
+            seen[name] = role
+        return self
+
+    def named(self) -> dict[str, str]:
+        """The name for each role that has one."""
+        return {role: name for role, name in self if name is not None}
+
+
+class ItemColumns(BaseModel):
+    """The names that an item table's columns have in its source."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    title: str
+    category: str | None = None
+
+
+class ItemFile(ItemColumns):
+    """An item table in a file of the log's own format. ``path`` is relative to the folder of the log."""
+
+    path: Path
+
+
+class MappedSettings(LogSettings):
+    """A log of one row an interaction, whose columns have names of the user's own."""
+
+    columns: LogColumns
+
+    @model_validator(mode="after")
+    def _columns_suffice(self) -> MappedSettings:
+        wants = (
+            ("clock: time", "time", self.clock == "time"),
+            ("a ratio split", "time", isinstance(self.split, Ratio)),
+            ("min_rating", "rating", self.min_rating is not None),
+        )
+        for what, role, wanted in wants:
+            if wanted and role not in self.columns.named():
+                raise ValueError(f"{what} needs a column: say which under columns, as in `{role}: NAME`")
+        return self
+
+
+class FrameSettings(MappedSettings):
+    """A data frame handed over in Python, with an item table or without."""
+
+    item_columns: ItemColumns | None = None
+
+
+class CsvSettings(MappedSettings):
+    """A CSV file with a header, quoted as RFC 4180 says. ``path`` is relative to the working directory."""
+
+    format: Literal["csv"]
+    path: Path
+    items: ItemFile | None = None
+    separator: Annotated[str, AfterValidator(_one_character)] = ","
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+
+
+class ParquetSettings(MappedSettings):
+    """A Parquet file; needs the extra ``parquet``. ``path`` is relative to the working directory."""
+
+    format: Literal["parquet"]
+    path: Path
+    items: ItemFile | None = None
+
+
+class Fashion(BaseModel):
+    """An interest that comes into fashion and goes out again, among some of a market's users.
+
+    From ``from_day`` (days since the market opened) the liking of the interest rises among the ``share`` of users who
+    follow the fashion, is ``strength`` times what it was after half of the ``days``, and is back at their end.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    interest: str
+    share: Annotated[float, Field(gt=0, le=1)]
+    from_day: NonNegativeFloat
+    days: PositiveFloat
+    strength: Annotated[float, Field(ge=1)] = 20.0
 
 
 class MarketSettings(BaseModel):
-    """An invented market: users with latent interests over an invented catalogue of albums.
+    """An invented market: users with latent tastes take items of an invented catalogue.
 
-    ``interactions`` is the number per user, the held-out last two included. ``skew`` is the exponent of the Zipf law of
-    item popularity (0: all alike), ``sharpness`` how strongly a user's interests differ (0: not at all).
+    ``interactions`` is the number per user, the held-out last two included. ``interests`` is how many kinds of things
+    there are to like, in each of ``domains``: albums, films, books, games, the first so many. ``skew`` is the exponent
+    of the Zipf law by which items are shown (0: all alike), ``sharpness`` how strongly a user's interests differ (0:
+    not at all), ``carry`` the chance that a user likes an interest the same in all domains, not in each as it comes.
+    ``planted: false`` makes the null market: tastes and fashions are drawn as before, but nobody follows them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -42,22 +202,32 @@ class MarketSettings(BaseModel):
     format: Literal["market"]
     users: PositiveInt = 40
     items: PositiveInt = 80
-    interests: Annotated[int, Field(ge=1, le=12)] = 6
+    interests: Annotated[int, Field(ge=1, le=len(INTERESTS))] = 6
+    domains: Annotated[int, Field(ge=1, le=len(DOMAINS))] = 1
     interactions: Annotated[int, Field(ge=2)] = 8
     seed: int = 0
-    noun: str = "album"
+    noun: str = Field(default_factory=lambda data: DOMAINS[0] if data.get("domains") == 1 else "item")
     clock: Clock = "step"
     skew: NonNegativeFloat = 1.0
     sharpness: NonNegativeFloat = 6.0
+    carry: Annotated[float, Field(ge=0, le=1)] = 1.0
+    fashions: tuple[Fashion, ...] = ()
+    planted: bool = True
 
     @model_validator(mode="after")
-    def _items_suffice(self) -> MarketSettings:
+    def _whole(self) -> MarketSettings:
         if self.items <= self.interactions:
             raise ValueError(
                 f"{self.items} items do not suffice for {self.interactions} interactions of a user and a negative"
             )
+        known = INTERESTS[: self.interests]
+        unknown = [fashion.interest for fashion in self.fashions if fashion.interest not in known]
+        if unknown:
+            raise ValueError(f"{unknown[0]} is not among the interests of this market, which are {', '.join(known)}")
         return self
 
 
-DataSettings: TypeAlias = Annotated[AtomicSettings | MarketSettings, Field(discriminator="format")]
-"""Either of the two, told apart by ``format``."""
+DataSettings: TypeAlias = Annotated[
+    AtomicSettings | CsvSettings | ParquetSettings | MarketSettings, Field(discriminator="format")
+]
+"""One of these, told apart by ``format``."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from simengine.data.assemble import Candidates, Part, Rows
-from simengine.data.atomic import FIRST_LINE, Table, read_lines
+from simengine.data.assemble import Candidates, Part, Rows, users_note
+from simengine.data.atomic import read_lines
+from simengine.data.table import FIRST_LINE, Table
 from simengine.errors import InputError
 
 NEGATIVES = 9
@@ -78,6 +79,7 @@ def read_splits(tables: Mapping[Part, Table], positions: Mapping[str, int], limi
         line=np.array([line for sequence in found.values() for line in sequence.lines], np.int64),
         part=np.array([part for sequence in found.values() for part in sequence.parts], np.int8),
         unit="step",
+        notes=users_note(limit, len(found)),
     )
 
 

@@ -1,79 +1,146 @@
-"""A whole interaction log in one file, split user by user: the last one for testing, the last but one to validate."""
+"""A whole interaction log, one row an interaction: which rows are kept, in what order, and what each of them is for."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import compress, repeat
+from dataclasses import dataclass
+from itertools import compress, islice, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simengine.data.assemble import Part, Rows, leave_one_out
-from simengine.data.atomic import FIRST_LINE, Table
+from simengine.data.assemble import Part, Rows, leave_one_out, users_note
 from simengine.data.columns import Numbers
 from simengine.data.dataset import Unit
 from simengine.data.order import moment, natural_key, timestamp_unit
-from simengine.data.settings import AtomicSettings
+from simengine.data.settings import LogColumns, LogSettings, Ratio
+from simengine.data.table import Table
+from simengine.data.timeline import by_ratio, ratio_notes
 from simengine.errors import InputError
 
 
-def read_log(table: Table, positions: Mapping[str, int], settings: AtomicSettings) -> Rows:
-    """The rows of one ``.inter`` file, leave-one-out by time. ``positions`` gives each item's position.
+def read_log(table: Table, columns: LogColumns, positions: Mapping[str, int], settings: LogSettings) -> Rows:
+    """The rows of a log, split as the settings say. ``positions`` gives each item's position.
 
-    With timestamps the result does not depend on the order of lines: users stand in natural order of ids, and
-    interactions at the same time in order of user, item, occurrence. Without, the order of lines is that of time, and
+    With timestamps the result does not depend on the order of rows: users stand in natural order of ids, and
+    interactions at the same time in order of user, item, occurrence. Without, the order of rows is that of time, and
     users stand in order of first appearance.
     """
-    lines = np.arange(FIRST_LINE, len(table) + FIRST_LINE)
-    item = _item_positions(table, positions)
-    timed = settings.clock == "time" or "timestamp" in table
-    moments: Numbers = table.numbers("timestamp") if timed else lines
-    unit: Unit = timestamp_unit(moments, FIRST_LINE, table.file) if timed else "step"
-    notes = list(_time_notes(moments, unit))
+    if not len(table):
+        raise table.error("the log holds no interaction", "Give one row an interaction.")
+    item = _item_positions(table, columns.item, positions)
+    lines = table.line_numbers()
+    moments: Numbers = table.numbers(columns.time) if columns.time else lines
+    unit: Unit = timestamp_unit(table, columns.time) if columns.time else "step"
+    notes = [*_time_notes(moments, unit), *_rating_notes(table, columns)]
 
-    keep = np.ones(len(table), bool)
-    if settings.min_rating is not None:
-        keep = table.numbers("rating") >= settings.min_rating
-        notes.append(f"{keep.sum()} of {len(table)} interactions are rated {settings.min_rating:g} or higher and kept")
+    kept = _keep(table, columns, settings)
+    item, moments, lines, user = item[kept.rows], moments[kept.rows], lines[kept.rows], kept.user
+    order = np.lexsort((lines, item, moments, user))
+    place, part = leave_one_out(user, order)
+    clock: Unit = "step" if settings.clock == "step" else unit
+    time = place if clock == "step" else moments
+    if isinstance(settings.split, Ratio) and unit != "step":
+        part = by_ratio(user, order, moments, settings.split.ratio)
+        said = tuple(ratio_notes(moments, user, part, unit))
+        if not np.any(part == Part.TEST):
+            remedy = "Give the test period a larger share, or say `split: leave_one_out`."
+            raise table.error(f"nobody has a test case: {said[0]}", remedy)
+        notes.extend((*kept.notes, *said))
+    else:
+        notes.extend((*kept.notes, *_leave_one_out_notes(time, part, clock, len(kept.users))))
+    return Rows(kept.users, user, item, time, lines, part, clock, tuple(notes))
 
-    names = list(compress(table.ids("user_id"), keep.tolist()))
-    distinct = dict.fromkeys(names)
-    users = tuple(sorted(distinct, key=natural_key) if timed else distinct)[: settings.users]
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """The rows that are kept, as a mask over all; the users in the stated order, and that of each kept row."""
+
+    rows: NDArray[np.bool_]
+    users: tuple[str, ...]
+    user: NDArray[np.int32]
+    notes: tuple[str, ...]
+
+
+def _keep(table: Table, columns: LogColumns, settings: LogSettings) -> _Kept:
+    """Rows rated high enough, of users who then have enough of them, of the first so many users."""
+    rows, ids = np.ones(len(table), bool), table.ids(columns.user)
+    if settings.min_rating is not None and columns.rating:
+        rows = table.numbers(columns.rating) >= settings.min_rating
+    names = list(compress(ids, rows.tolist()))
+    counts = Counter(names)  # in order of first appearance
+    enough = [user for user, count in counts.items() if count >= settings.min_interactions]
+    if not enough:
+        few = (
+            f"no user has {settings.min_interactions} of them"
+            if counts
+            else f"none is rated {settings.min_rating:g} or higher"
+        )
+        setting = "min_interactions" if counts else "min_rating"
+        raise table.error(f"no interaction is left: {few}", f"Lower data.{setting}.")
+    users = tuple(sorted(enough, key=natural_key) if columns.time else enough)[: settings.users]
     codes = {user: code for code, user in enumerate(users)}
     user = np.fromiter(map(codes.get, names, repeat(-1)), np.int32, len(names))
-    keep[keep] = user >= 0  # of the rows kept so far, those of users beyond the limit go too
-    user, item, moments, lines = user[user >= 0], item[keep], moments[keep], lines[keep]
+    notes = []
+    if settings.min_rating is not None:
+        lost = len(set(ids)) - len(counts)
+        notes.append(f"{len(names)} of {len(ids)} interactions are rated {settings.min_rating:g} or higher and kept")
+        if lost:
+            notes.append(f"{lost} users have no interaction that is rated so high, and are left out")
+    if len(enough) < len(counts):
+        left_out = len(names) - sum(map(counts.__getitem__, enough))
+        notes.append(
+            f"{len(counts) - len(enough)} of {len(counts)} users have fewer than {settings.min_interactions} "
+            f"interactions, and are left out with their {left_out} interactions"
+        )
+    rows = rows.copy()
+    rows[rows] = user >= 0
+    return _Kept(rows, users, user[user >= 0], (*notes, *users_note(settings.users, len(users))))
 
-    place, part = leave_one_out(user, np.lexsort((lines, item, moments, user)))
-    if settings.clock == "step":
-        unit = "step"
-    time = place if unit == "step" else moments
-    notes.extend(_split_notes(time, part, unit, len(users)))
-    return Rows(users, user, item, time, lines, part, unit, tuple(notes))
 
-
-def _item_positions(table: Table, positions: Mapping[str, int]) -> NDArray[np.int32]:
-    ids = table.ids("item_id")
+def _item_positions(table: Table, field: str, positions: Mapping[str, int]) -> NDArray[np.int32]:
+    ids = table.ids(field)
     try:
         return np.fromiter(map(positions.__getitem__, ids), np.int32, len(ids))
     except KeyError as error:
-        raise InputError(
-            f"item {error.args[0]!r} is not in the item table",
-            remedy="Add it to the .item file, or leave the line out.",
-            file=table.file,
-            line=ids.index(error.args[0]) + FIRST_LINE,
-            field="item_id",
-        ) from None
+        raise _unknown_item(error.args[0], ids, positions, table, field) from None
+
+
+def _unknown_item(item: str, ids: list[str], positions: Mapping[str, int], table: Table, field: str) -> InputError:
+    """An item of the log that the item table lacks; where it lacks all of them, the two have different keys."""
+    distinct = dict.fromkeys(ids)
+    if positions.keys().isdisjoint(distinct):
+        here, there = (", ".join(map(repr, islice(keys, 3))) for keys in (distinct, positions))
+        return table.error(
+            f"none of the {len(distinct)} items of the log is in the item table: the log has {here}, the table {there}",
+            "Name the columns that hold the same ids in both.",
+            field=field,
+        )
+    return table.error(
+        f"item {item!r} is not in the item table",
+        f"Add it to the item table, or leave the {table.counted} out.",
+        row=ids.index(item),
+        field=field,
+    )
 
 
 def _time_notes(moments: Numbers, unit: Unit) -> Iterator[str]:
-    if unit != "step" and len(moments):
-        first, last = (moment(time.item(), unit).date() for time in (moments.min(), moments.max()))
-        name = "seconds" if unit == "s" else "milliseconds"
-        yield f"timestamps are read as {name} since 1970: {first} to {last} (UTC)"
+    if unit == "step":
+        yield "there are no timestamps: the order of rows is taken for that of time"
+        return
+    first, last = (moment(time.item(), unit).date() for time in (moments.min(), moments.max()))
+    name = "seconds" if unit == "s" else "milliseconds"
+    yield f"timestamps are read as {name} since 1970: {first} to {last} (UTC)"
 
 
-def _split_notes(time: Numbers, part: NDArray[np.int8], unit: Unit, users: int) -> Iterator[str]:
+def _rating_notes(table: Table, columns: LogColumns) -> Iterator[str]:
+    ratings = table.columns.get(columns.rating or "")
+    if isinstance(ratings, np.ndarray) and len(ratings) > 1 and np.all(ratings == ratings[0]):
+        yield f"every {columns.rating} is {ratings[0]:g}: it tells nothing apart, and none counts as a dislike"
+
+
+def _leave_one_out_notes(time: Numbers, part: NDArray[np.int8], unit: Unit, users: int) -> Iterator[str]:
     """What leave-one-out means for these rows: users without a case, and training from strictly after a test case."""
     tests = time[part == Part.TEST]
     if len(tests) < users:
@@ -86,5 +153,5 @@ def _split_notes(time: Numbers, part: NDArray[np.int8], unit: Unit, users: int) 
     if leaking:
         yield (
             f"leave-one-out leaks: for {leaking} of {len(tests)} test cases the training part holds later interactions "
-            "of other users"
+            "of other users; a ratio split does not"
         )

@@ -13,7 +13,7 @@ from simengine.kernel.draft import Draft, Note
 from simengine.kernel.event import Agent, Event, Lookahead, Order
 from simengine.kernel.execute import Call, Executor
 from simengine.kernel.issue import Issuer
-from simengine.kernel.state import Blocker, State, Version, since_written
+from simengine.kernel.state import UNCOMMITTED, Blocker, State, Version, since_written
 from simengine.kernel.streams import stream
 from simengine.kernel.visibility import Calendar
 from simengine.kernel.window import Entry, Window
@@ -60,13 +60,22 @@ class Services(msgspec.Struct, frozen=True):
     issuer: Issuer
     window: Window
     executor: Executor
-    fail: Callable[[Entry, BaseException], None]
+    fail: Callable[[Event, BaseException], None]
+
+
+_FOOTPRINT = "declare the agent in the event's footprint, and write it no more once it is released"
+_PROMISE = "let the event's lookahead promise the least delay, and every agent, of all its descendants"
+_NAMES = "give each unit and each call of an event a name of its own"
+_BRANCHES = "inside a branch use the context that the branch is given"
 
 
 class Context:
-    """The face of the kernel towards one branch of one event. It sees the event as of the branch's opening."""
+    """The face of the kernel towards one branch of one event. It sees the event as of the branch's opening.
 
-    __slots__ = ("_draft", "_entry", "_outer", "_services", "_writes", "event")
+    What breaks a promise of the kernel raises :class:`KernelError`, and stops the run even if the handler swallows it.
+    """
+
+    __slots__ = ("_draft", "_entry", "_forked", "_outer", "_services", "_writes", "event")
 
     def __init__(
         self, services: Services, entry: Entry, draft: Draft, writes: Sequence[Agent], outer: Context | None
@@ -76,6 +85,7 @@ class Context:
         self._draft = draft
         self._writes = writes
         self._outer = outer
+        self._forked = False
         self.event: Event = entry.event
 
     # -- memory ---------------------------------------------------------------------------------------------------
@@ -99,13 +109,8 @@ class Context:
             if isinstance(found, Version):
                 return found
             if found is None:
-                raise KernelError(
-                    "this slot has no value yet",
-                    remedy="give the agent an initial value for it, or read it with entries(), which may be empty",
-                    event=self.event.id,
-                    agent=agent,
-                    slot=slot,
-                )
+                remedy = "give the agent an initial value for it, or read it with entries(), which may be empty"
+                raise self._fault(f"read the slot {slot!r}, which has no value yet", remedy, agent)
             await found
 
     async def entries(self, agent: Agent, slot: str, *, by: Agent) -> list[Version]:
@@ -128,13 +133,13 @@ class Context:
 
     def write(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Give a slot a new value. Others see it once the event has ended, or when the agent is released."""
-        version = Version(agent, slot, 0, value, self._draft.path, because)
+        version = Version(agent, slot, UNCOMMITTED, value, self._draft.path, because)
         self._writable(agent).append(version)
         return version
 
     def append(self, agent: Agent, slot: str, value: Any, *, because: Sequence[str | Version] = ()) -> Version:
         """Add one entry to a slot that keeps all of its entries; needs no read, and never overwrites another's."""
-        version = Version(agent, slot, 0, value, self._draft.path, because, True)
+        version = Version(agent, slot, UNCOMMITTED, value, self._draft.path, because, True)
         self._writable(agent).append(version)
         return version
 
@@ -143,12 +148,13 @@ class Context:
 
         The event must not write the agent afterwards; what was released stands, even if the branch fails later.
         """
+        self._mine()
         entry = self._entry
         if not entry.cells:
             self._services.issuer.register(entry)
         cell = entry.cells.get(agent)
         if cell is None or agent not in self._writes or cell.versions is not None:
-            raise self._fault("released an agent that it may not write, or twice", agent)
+            raise self._fault("released an agent that it may not write, or twice", _FOOTPRINT, agent)
         cell.versions = self._written(agent)
         self._services.executor.wake(cell)
 
@@ -156,8 +162,9 @@ class Context:
 
     def note(self, body: Any, *, because: Sequence[str | Version] = ()) -> str:
         """Put something into the log (a message, for instance); returns its id, which goes by branch path."""
-        note = Note(f"{self.event.id}#{self._draft.path}.{len(self._draft.notes)}", body, because)
-        self._draft.notes.append(note)
+        draft = self._mine()
+        note = Note(f"{self.event.id}#{draft.path}.{len(draft.notes)}", body, because)
+        draft.notes.append(note)
         return note.id
 
     def random(self, name: str = "") -> random.Random:
@@ -168,16 +175,20 @@ class Context:
         """Do something outside the simulation, a model call for instance.
 
         ``run`` is given the call's id, made from event, branch and ``name``, and its priority; it returns the value
-        and what the log keeps of it. A :class:`UnitFailed` from it is a recorded outcome and is raised here.
+        and what the log keeps of it. A :class:`UnitFailed` from it is a recorded outcome and is raised here; any other
+        error stops the run before this event, whatever the handler makes of it.
         """
         path = self._name(name)
         call = Call(f"{self.event.id}#{path}", float(self._services.window.height(self._entry)))
         pending = self._services.executor.effect(self.event.order, call, run)
         await pending
-        if pending.error is not None:
-            if isinstance(pending.error, UnitFailed):
-                self._draft.calls.append((path, f"failed: {pending.error.reason}"))
-            raise pending.error
+        error = pending.error
+        if error is not None:
+            if isinstance(error, UnitFailed):
+                self._draft.calls.append((path, f"failed: {error.reason}"))
+            else:
+                self._services.fail(self.event, error)
+            raise error
         self._draft.calls.append((path, pending.stamp))
         value: T = pending.value
         return value
@@ -197,13 +208,16 @@ class Context:
         for branch in branches:
             for agent in branch.writes:
                 if agent in claimed or agent not in self._writes:
-                    raise self._fault(f"branch {branch.name} may not write an agent", agent)
+                    problem = f"let the branch {branch.name!r} write an agent that is not its to write, or another's"
+                    raise self._fault(problem, _FOOTPRINT, agent)
                 claimed.add(agent)
         opened = [self._open(branch.name, branch.writes) for branch in branches]
         runs = [_settle(context, branch.run) for context, branch in zip(opened, branches, strict=True)]
-        join = self._services.executor.fork(runs, lambda error: self._services.fail(self._entry, error))
+        self._forked = True
+        join = self._services.executor.fork(runs, lambda error: self._services.fail(self.event, error))
         while join.left:
             await join
+        self._forked = False
         outcomes: list[Outcome[T]] = join.results
         for context, outcome in zip(opened, outcomes, strict=True):
             self._close(context, outcome)
@@ -221,13 +235,13 @@ class Context:
         lookahead: Lookahead | None = None,
     ) -> str:
         """Schedule a child ``delay`` after this event; it is issued when this event has ended. Returns its id."""
-        parent, path, number = self.event, self._draft.path, len(self._draft.children)
-        promise = parent.lookahead
-        if promise is None or delay < promise.delay:
-            raise self._fault(f"a child after {delay} breaks the event's lookahead", None)
+        draft, parent, promise = self._mine(), self.event, self.event.lookahead
+        path, number = draft.path, len(draft.children)
+        if promise is None or not delay >= promise.delay:
+            raise self._fault(f"scheduled a child after {delay}, sooner than its lookahead says", _PROMISE)
         for agent in (*writes, *(lookahead.writes if lookahead else ())):
             if agent not in promise.writes:
-                raise self._fault("a child may not write what the event's lookahead leaves out", agent)
+                raise self._fault("scheduled a child that may write what its lookahead leaves out", _PROMISE, agent)
         child = Event(
             id=f"{parent.id}>{path}.{number}",
             kind=kind,
@@ -240,7 +254,7 @@ class Context:
             parent=parent.id,
             lookahead=lookahead,
         )
-        self._draft.children.append(child)
+        draft.children.append(child)
         return child.id
 
     # -- inside ---------------------------------------------------------------------------------------------------
@@ -249,7 +263,7 @@ class Context:
         """The place as of which ``by`` sees ``agent``, or the reservation that may still change what stands there."""
         services, event, as_of = self._services, self.event, self._entry.as_of
         if agent not in event.writes and agent not in event.reads:
-            raise self._fault("read an agent outside its footprint", agent)
+            raise self._fault("read an agent outside its footprint", _FOOTPRINT, agent)
         if by != agent and not services.calendar.latest_only:
             published = services.calendar.published(agent, event.order)
             if published is not None:
@@ -270,33 +284,42 @@ class Context:
 
     def _writable(self, agent: Agent) -> list[Version]:
         """Where this branch keeps what it writes to the agent."""
-        writes = self._draft.writes
+        writes = self._mine().writes
         cells = self._entry.cells
         if agent not in self._writes or (cells and cells[agent].versions is not None):
-            raise self._fault("wrote an agent that is outside its footprint, or already released", agent)
+            raise self._fault("wrote an agent that is outside its footprint, or already released", _FOOTPRINT, agent)
         return writes.setdefault(agent, [])
 
+    def _mine(self) -> Draft:
+        """What this branch may add to: nothing while branches of it run, or the order would go by their arrival."""
+        if self._forked:
+            raise self._fault("used the context around a branch inside it", _BRANCHES)
+        return self._draft
+
     def _name(self, name: str) -> str:
-        draft = self._draft
-        if name in draft.names:
-            raise self._fault(f"used the name {name!r} twice in {draft.path or 'the event'!r}", None)
-        draft.names.add(name)
-        return "/".join(part for part in (draft.path, name) if part)
+        """The path of a unit or call of this name. No two of an event are equal, in whatever branch they are."""
+        draft = self._mine()
+        path = "/".join(part for part in (draft.path, name) if part)
+        claim = path if name else f"{path}/"
+        if claim in draft.names:
+            raise self._fault(f"used the name {path!r} twice", _NAMES)
+        draft.names.add(claim)
+        return path
 
     def _open(self, name: str, writes: Sequence[Agent]) -> Context:
-        return Context(self._services, self._entry, Draft(self._name(name)), writes, self)
+        if not name:
+            raise self._fault("opened a unit without a name", _NAMES)
+        return Context(self._services, self._entry, Draft(self._name(name), names=self._draft.names), writes, self)
 
     def _close(self, branch: Context, outcome: Outcome[Any]) -> None:
         failure = None if outcome.failure is None else outcome.failure.reason
         self._draft.absorb(branch._draft, failure, self._entry.released())
 
-    def _fault(self, problem: str, agent: Agent | None) -> KernelError:
-        return KernelError(
-            f"the handler of {self.event.kind!r} {problem}",
-            remedy="declare the agent in the event's footprint, and name each unit and call once",
-            event=self.event.id,
-            agent=agent,
-        )
+    def _fault(self, problem: str, remedy: str, agent: Agent | None = None) -> KernelError:
+        event = self.event
+        error = KernelError(f"the handler of {event.kind!r} {problem}", remedy=remedy, event=event.id, agent=agent)
+        self._services.fail(event, error)
+        return error
 
 
 async def _settle(branch: Context, run: Callable[[Context], Coroutine[Any, Any, T]]) -> Outcome[T]:

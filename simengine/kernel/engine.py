@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -81,7 +79,6 @@ class Engine:
             rules.seed, self._state, self._calendar, self._issuer, self._window, self._executor, self._broken
         )
         self._committer = Committer(self._state, self._calendar, sink)
-        self._admitted: deque[Event] = deque()
         self._stopped: BaseException | None = None
         self._limit: Order | None = None
         self.abandoned = 0
@@ -97,7 +94,7 @@ class Engine:
             except Exception as error:
                 self.stop(error)
             await self._executor.finish(self._rules.grace)
-            self._executor.drain(sys.maxsize)
+            self._step()
             self._commit()
         finally:
             self.abandoned = await self._executor.abandon()
@@ -128,7 +125,7 @@ class Engine:
     async def _loop(self, history: Iterable[Restored]) -> None:
         self._restore(history)
         while self._advance():
-            if self._executor.ready or self._may_issue():
+            if self._may_issue():
                 await asyncio.sleep(0)
             else:
                 await self._signal.wait()
@@ -138,7 +135,7 @@ class Engine:
         """Issue, step and commit as far as that goes without waiting; returns whether the run goes on."""
         executor, issuer, window, size = self._executor, self._issuer, self._window, self._rules.window
         for _ in range(_EVENTS_A_TURN):
-            if executor.ready or self._admitted:
+            if executor.ready or issuer.queue:
                 self._step()
             if window.size:
                 self._commit()
@@ -149,7 +146,9 @@ class Engine:
             event = issuer.next()
             if event is None:
                 break
-            self._begin(issuer.issue(event))
+            self._begin(event)
+        self._step()
+        self._commit()
         return self._goes_on()
 
     def _goes_on(self) -> bool:
@@ -162,7 +161,7 @@ class Engine:
             )
         if self._stopped is not None or (head is None and self._issuer.peek() is None):
             return False
-        if not (self._executor.ready or self._admitted or self._may_issue() or self._executor.tasks):
+        if not (self._may_issue() or self._executor.running):
             raise KernelError(
                 "the run stands still: a handler waits for something that no event will bring",
                 remedy="a handler must not wait for its own child, nor swallow the kernel's errors",
@@ -180,17 +179,25 @@ class Engine:
         )
 
     def _step(self) -> None:
-        """Issue the children that were admitted, and step the handlers that can go on, until none is left."""
-        while self._executor.ready or self._admitted:
-            while self._admitted:
-                self._begin(self._issuer.issue(self._admitted.popleft()))
-            self._executor.drain(_EVENTS_A_TURN)
+        """Step the handlers that can go on until none is left, each time after the issue of what is overdue."""
+        while True:
+            if (child := self._issuer.overdue()) is not None:
+                self._begin(child)
+            elif self._executor.ready:
+                self._executor.step()
+            else:
+                return
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, event: Event) -> None:
         """Run a new event's handler as far as it goes; if it ends at once and stands alone, it is committed at once."""
-        context = Context(self._services, entry, entry.draft, entry.event.writes, None)
-        self._executor.start(self._program.handle(context), partial(self._ended, entry))
-        if entry.done and not self._window.size and not self._admitted and self._calendar.latest_only:
+        try:
+            entry = self._issuer.issue(event)
+            context = Context(self._services, entry, entry.draft, event.writes, None)
+            self._executor.start(self._program.handle(context), partial(self._ended, entry))
+        except Exception as error:
+            self._broken(event, error)
+            return
+        if entry.done and not self._window.size and self._calendar.latest_only:
             self._commit_one(entry)
             return
         if not entry.cells:
@@ -209,22 +216,25 @@ class Engine:
             cell = self._state.last_writer(agent, published or entry.as_of)
             if cell is not None and cell.versions is None:
                 behind.append(cell.owner)
+            reservation = self._issuer.blocking(agent, published or entry.as_of)
+            if reservation is not None:
+                behind.append(reservation.owner)
         entry.behind = behind
 
     def _ended(self, entry: Entry, _value: None, error: BaseException | None) -> None:
         draft = entry.draft
         if error is not None:
             if not isinstance(error, UnitFailed):
-                self._broken(entry, error)
+                self._broken(entry.event, error)
                 return
             draft.forget(entry.released())
             draft.units.append(("", error.reason))
         self._finalise(entry)
-        entry.done = True
         if self._rules.stop_on_error and any(outcome != "ok" for _, outcome in draft.units):
             self._end_before(entry.order)
         if entry.event.lookahead is not None:
-            self._admitted.extend(self._issuer.admit(entry.event, draft.children))
+            self._issuer.admit(entry.event, draft.children)
+        entry.done = True
 
     def _finalise(self, entry: Entry) -> None:
         """Show what the event has written to those who wait for it, as far as it was not released before."""
@@ -238,10 +248,11 @@ class Engine:
         if self._limit is None or order < self._limit:
             self._limit = self._executor.limit = order
 
-    def _broken(self, entry: Entry, error: BaseException) -> None:
-        """Something that is no outcome of the event ended its handler: the run stops."""
-        if not isinstance(error, RunStopped):
-            error.add_note(f"in event {entry.event.id}")
+    def _broken(self, event: Event, error: BaseException) -> None:
+        """Something that is no outcome of the event befell it: the run stops, and its log ends before the event."""
+        if self._stopped is None and not isinstance(error, RunStopped):
+            error.add_note(f"in event {event.id}")
+        self._end_before(event.order)
         self.stop(error)
 
     def _commit(self) -> None:

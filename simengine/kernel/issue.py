@@ -58,10 +58,9 @@ class Issuer:
         self.reserved: dict[Agent, list[Reservation]] = {}
         self.issued = 0
 
-    @property
-    def overdue(self) -> bool:
-        """Whether a child stands before the front: it must be issued before any handler is stepped."""
-        return bool(self.queue) and self.queue[0][0] < self._front
+    def overdue(self) -> Event | None:
+        """The first child that stands before the front, if any: it must be issued before any handler is stepped."""
+        return heapq.heappop(self.queue)[1] if self.queue and self.queue[0][0] < self._front else None
 
     def peek(self) -> Order | None:
         """The place of the event that comes next; ``None`` while none is known (a child may still come)."""
@@ -75,7 +74,6 @@ class Issuer:
         event = self._next
         if self.queue and (event is None or self.queue[0][0] < event.order):
             event = heapq.heappop(self.queue)[1]
-            self._front = max(self._front, event.order)
         elif event is not None:
             self._next = following = next(self._source, None)
             if following is not None and not event.order < following.order:
@@ -84,7 +82,9 @@ class Issuer:
                     remedy="sort the interactions by time and break ties by a rule on their ids",
                     event=event.id,
                 )
-            self._front = event.order
+        else:
+            return None
+        self._front = event.order
         return event
 
     def issue(self, event: Event) -> Entry:

@@ -66,7 +66,9 @@ class Window:
     def pop(self) -> None:
         """Let the head go."""
         line, inserted = self._line, self._inserted
-        gone = heapq.heappop(inserted) if inserted and (not line or inserted[0].order < line[0].order) else line.popleft()
+        gone = (
+            heapq.heappop(inserted) if inserted and (not line or inserted[0].order < line[0].order) else line.popleft()
+        )
         gone.behind = ()  # or each entry would keep all those before it
         self._changes += 1
         self.size -= 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simengine.llm.prompts import Slot
-from simengine.llm.replies import choice, descriptions, ranking, selfintro
+from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
 
 Slots = Mapping[str, Slot]
 T = TypeVar("T")
@@ -35,6 +35,10 @@ def _read_choice(text: str, slots: Slots) -> choice.Choice:
     return choice.read(text, _texts(slots, "titles"))
 
 
+def _read_reflection(text: str, slots: Slots) -> str:
+    return reflection.read(text, " ".join((*_texts(slots, "memory"), *_texts(slots, "options"))))
+
+
 def _read_selfintro(text: str, slots: Slots) -> str:
     return selfintro.read(text, " ".join(_texts(slots, "memory")))
 
@@ -55,3 +59,5 @@ REFLECT_USER_RIGHT = Task("reflect.user", "reflect.user.right", _read_selfintro)
 REFLECT_USER_WRONG = Task("reflect.user", "reflect.user.wrong", _read_selfintro)
 REFLECT_ITEM_RIGHT = Task("reflect.item", "reflect.item.right", _read_descriptions)
 REFLECT_ITEM_WRONG = Task("reflect.item", "reflect.item.wrong", _read_descriptions)
+ANALYSE_USER = Task("analyse.user", "analyse.user", _read_reflection)
+ANALYSE_ITEM = Task("analyse.item", "analyse.item", _read_reflection)

@@ -14,12 +14,15 @@ from simengine.errors import InputError
 from simengine.kernel import Agent, Branch, Context, Event, Version, stream
 from simengine.llm.prompts import Slot
 from simengine.llm.task import (
+    ANALYSE_ITEM,
+    ANALYSE_USER,
     CHOOSE,
     RANK,
     REFLECT_ITEM_RIGHT,
     REFLECT_ITEM_WRONG,
     REFLECT_USER_RIGHT,
     REFLECT_USER_WRONG,
+    Task,
 )
 from simengine.methods.method import Handler, Ranks
 from simengine.methods.turn import Asker, Fit, OverLimit, keep, remember, tell
@@ -47,6 +50,7 @@ class AgentCFSettings(BaseModel):
     over_limit: OverLimit = "keep"
     update_negative: bool = False
     item_reads: Literal["old", "updated"] = "old"
+    reflection_calls: Literal[1, 2] = 1
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -188,7 +192,9 @@ class AgentCF:
         """The user corrects the short-term memory (equation 3); after the last round nothing else will."""
         who, pair = self._parties(context)
         task = REFLECT_USER_RIGHT if seen.right else REFLECT_USER_WRONG
-        slots = self._told(seen, seen.shown, pair, self._settings.user_words)
+        slots = await self._reflected(
+            context, ANALYSE_USER, self._told(seen, seen.shown, pair, self._settings.user_words)
+        )
         fit: Fit[str] = Fit(self._settings.user_words, self._settings.over_limit)
         text = await self._asker.ask(context, task, slots, fit)
         remember(context, who, "short", text, because=[seen.message, seen.mine, *seen.shown])
@@ -206,10 +212,18 @@ class AgentCF:
         task = REFLECT_ITEM_RIGHT if seen.right else REFLECT_ITEM_WRONG
         words = self._settings.item_words
         fit: Fit[tuple[str, str]] = Fit(words, self._settings.over_limit)
-        texts = await self._asker.ask(context, task, self._told(seen, shown, pair, words), fit)
+        slots = await self._reflected(context, ANALYSE_ITEM, self._told(seen, shown, pair, words))
+        texts = await self._asker.ask(context, task, slots, fit)
         for agent, text in zip(pair, texts, strict=True):
             if agent in writes:
                 remember(context, agent, "memory", text, because=[seen.message, seen.mine, *shown])
+
+    async def _reflected(self, context: Context, task: Task[str], slots: dict[str, Slot]) -> dict[str, Slot]:
+        """The slots with the reflection that comes before an update, where that is a call of its own."""
+        if self._settings.reflection_calls == 1:
+            return {**slots, "reflection": ""}
+        thought = await context.unit("analyse", partial(self._asker.ask, task=task, slots=slots))
+        return {**slots, "reflection": thought.value}
 
     # -- ranking (equation 6) ---------------------------------------------------------------------------------------
 

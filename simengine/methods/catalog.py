@@ -1,22 +1,139 @@
-"""The methods by name: a method can be taken out by deleting its files and its line here."""
+"""The methods by name: those of this package, those that installed packages offer, those registered by hand.
+
+A method of this package can be taken out by deleting its files and its line here. One of another package is found by
+an entry point of the group ``simengine.methods``, whose name is the method's kind and whose value is a
+:class:`Registered`; one in a notebook is made known by :func:`register`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from importlib.metadata import entry_points
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from operator import or_
+from typing import Annotated, Any, TypeAlias, get_args
+
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from simengine.data import Dataset
+from simengine.errors import InputError
 from simengine.methods.agentcf import AgentCF, AgentCFSettings
 from simengine.methods.method import Method
 from simengine.methods.turn import Asker
 
-MethodSettings: TypeAlias = AgentCFSettings
-"""What a scenario may say under ``method``, told apart by ``kind``."""
-
-METHODS: Mapping[str, type[AgentCF]] = MappingProxyType({"agentcf": AgentCF})
+GROUP = "simengine.methods"
+_PROMPTS = files("simengine.methods") / "prompts"
 
 
-def make(settings: MethodSettings, dataset: Dataset, asker: Asker, seed: int) -> Method:
+@dataclass(frozen=True)
+class Registered:
+    """A method as it is made known.
+
+    ``settings`` are what a scenario may say under ``method``, with a field ``kind: Literal[...]`` that holds the
+    method's name. ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of
+    its templates (``<name>.j2``).
+    """
+
+    settings: type[BaseModel]
+    make: Callable[[Any, Dataset, Asker, int], Method]
+    prompts: Traversable
+
+
+METHODS: Mapping[str, Registered] = {
+    "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf"),
+}
+_BY_HAND: dict[str, Registered] = {}
+
+
+def register(kind: str, method: Registered) -> None:
+    """Make a method known in this process, or take its last definition in place of an earlier one.
+
+    Raises :class:`InputError` where the name is taken by a method of this package, or the settings do not name it.
+    """
+    _check(kind, method)
+    _BY_HAND[kind] = method
+
+
+def known() -> Mapping[str, Registered]:
+    """All methods by name; one that was registered by hand goes before one that is installed."""
+    return {**METHODS, **_installed(), **_BY_HAND}
+
+
+def make(settings: AgentCFSettings, dataset: Dataset, asker: Asker, seed: int) -> Method:
     """The method that the settings ask for, on this data set."""
-    return METHODS[settings.kind](settings, dataset, asker, seed)
+    return known()[settings.kind].make(settings, dataset, asker, seed)
+
+
+def prompts(kind: str) -> Traversable:
+    """The folder of a method's templates."""
+    return known()[kind].prompts
+
+
+@cache
+def _installed() -> Mapping[str, Registered]:
+    """The methods of other packages. They are looked for when a scenario is read, as they may import this package."""
+    found = {}
+    for point in sorted(entry_points(group=GROUP)):
+        method = point.load()
+        _check(point.name, method)
+        found[point.name] = method
+    return found
+
+
+def _check(kind: str, method: object) -> None:
+    if kind in METHODS:
+        problem = "this name is taken by a method of simengine"
+    elif not isinstance(method, Registered):
+        problem = f"a method is made known by a Registered, not by {type(method).__name__}"
+    elif _literals(method.settings) != (kind,):
+        problem = f"its settings need the field `kind: Literal[{kind!r}]`"
+    else:
+        return
+    raise InputError(problem, method=kind, remedy="see docs/your-own-method.md")
+
+
+def _literals(settings: type[BaseModel]) -> tuple[Any, ...]:
+    """What the field ``kind`` may be."""
+    field = settings.model_fields.get("kind")
+    return get_args(field.annotation) if field is not None else ()
+
+
+class _Settings:
+    """Tells pydantic to take what is known when a scenario is read, told apart by ``kind``."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        as_data = core_schema.plain_serializer_function_ser_schema(lambda settings: settings.model_dump(mode="json"))
+        return core_schema.no_info_plain_validator_function(_read, serialization=as_data)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(TypeAdapter(self.__value__).core_schema)
+
+    @property
+    def __value__(self) -> Any:
+        """The settings of all methods as one type."""
+        kinds = [method.settings for method in known().values()]
+        return Annotated[reduce(or_, kinds), Field(discriminator="kind")] if len(kinds) > 1 else kinds[0]
+
+
+def _read(value: Any) -> BaseModel:
+    """Settings from what a scenario says; errors are placed as if the settings stood in the scenario themselves."""
+    methods = known()
+    if isinstance(value, BaseModel) and any(isinstance(value, method.settings) for method in methods.values()):
+        return value
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if isinstance(kind, str) and kind not in methods:
+        expected = " or ".join(map(repr, methods))
+        wrong: Any = {"type": "literal_error", "loc": ("kind",), "input": kind, "ctx": {"expected": expected}}
+        raise ValidationError.from_exception_data("method", [wrong])
+    # Without a readable kind, the settings of any method tell that it is missing.
+    settings = methods[kind].settings if isinstance(kind, str) else next(iter(methods.values())).settings
+    return settings.model_validate(value)
+
+
+MethodSettings: TypeAlias = Annotated[AgentCFSettings, _Settings()]
+"""What a scenario may say under ``method``: the settings of whatever method is known, told apart by ``kind``."""

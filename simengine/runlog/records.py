@@ -87,10 +87,9 @@ class EventLine(msgspec.Struct, omit_defaults=True):
     sum: str = ""
 
     def restored(self) -> Restored:
-        """What the kernel needs of this event to go on behind it; it numbers the versions anew, as at their commit."""
-        versions = [msgspec.structs.replace(version, version=0) for version in self.memories]
+        """What the kernel needs of this event to go on behind it."""
         children = [_child(line, self.event) for line in self.spawns]
-        return Restored(self.event, versions, children, self.failed)
+        return Restored(self.event, self.memories, children, self.failed)
 
     @property
     def failed(self) -> bool:

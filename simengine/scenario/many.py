@@ -102,9 +102,9 @@ def has_variants(path: Path) -> bool:
 def is_finished(path: Path) -> bool:
     """Whether a run's log goes to its end and its report is written."""
     folder = Folder.of(path)
-    reader = Reader(folder.events)
-    for _ in reader:
-        pass
+    with Reader(folder.events) as reader:
+        for _ in reader:
+            pass
     return reader.end is not None and folder.report.is_file()
 
 

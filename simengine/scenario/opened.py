@@ -102,9 +102,9 @@ class Run:
     @property
     def hash(self) -> str:
         """The hash of the semantic records, as far as the log goes."""
-        reader = Reader(self._folder.events)
-        for _ in reader:
-            pass
+        with Reader(self._folder.events) as reader:
+            for _ in reader:
+                pass
         return reader.sum
 
     def events(self) -> Iterator[EventLine]:

@@ -77,7 +77,9 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         hash=reader.sum,
     )
     text = msgspec.json.format(msgspec.json.encode(report), indent=2)
-    folder.report.write_bytes(text + b"\n")
+    part = folder.report.with_suffix(".part")
+    part.write_bytes(text + b"\n")
+    part.replace(folder.report)  # in one step: a report that is there is a whole one, and marks the run as finished
     return report
 
 

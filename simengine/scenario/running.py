@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 
 from simengine import llm
@@ -77,6 +78,7 @@ async def resume(
     path: Path,
     sets: Sequence[str] = (),
     *,
+    repair: bool = False,
     backend: LanguageModel | None = None,
     environ: Mapping[str, str] = os.environ,
     observe: Observer | None = None,
@@ -84,21 +86,21 @@ async def resume(
 ) -> Finished:
     """Go on with a run that was stopped or killed; an answer that is in its journal is not asked for again.
 
-    Refuses with :class:`LogError`, naming the difference, where scenario, data, prompts or schema have changed.
+    Refuses with :class:`LogError`, naming the difference, where scenario, data, prompts or schema have changed; and a
+    log that is damaged in the middle, unless ``repair`` says to take it up before the damage.
     """
     folder = Folder.of(path)
-    reader = Reader(folder.events)
-    scenario, _ = read(folder.scenario, sets)
-    setup = Setup.of(scenario)
-    _same(reader.header, setup.header, folder)
-    history = [line.restored() for line in reader]
+    with Reader(folder.events, repair=repair) as reader:
+        scenario, _ = read(folder.scenario, sets)
+        setup = Setup.of(scenario)
+        _same(reader.header, setup.header, folder)
+        history = [line.restored() for line in reader]
     if reader.end is not None:
         return await _report_again(setup, folder, history)
     if reader.torn is not None:
-        log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
+        log.warning("log cut before a broken line", file=str(folder.events), line=reader.torn)
     chosen = backend or llm.make_backend(scenario.llm, environ)
-    failed = sum(event.failed for event in history)
-    writer = Writer.again(folder.events, sum=reader.sum, size=reader.size, events=len(history), failed=failed)
+    writer = Writer.again(folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed)
     return await _go(setup, folder, writer, chosen, history, observe, interruptible)
 
 
@@ -110,14 +112,15 @@ async def replay(path: Path, sets: Sequence[str] = (), *, observe: Observer | No
     """
     folder = Folder.of(path)
     finished, rows = _extent(folder)
-    reader = Reader(folder.events)
-    scenario, _ = read(folder.scenario, sets)
-    setup = Setup.of(scenario)
-    _same(reader.header, setup.header, folder)
-    comparer = Comparer(reader)
-    with CallStore(folder.calls, read_only=True) as store:
+    with Reader(folder.events) as reader, CallStore(folder.calls, read_only=True) as store:
+        scenario, _ = read(folder.scenario, sets)
+        setup = Setup.of(scenario)
+        _same(reader.header, setup.header, folder)
+        # The log says where the run ends. It may go past a failure, for a resume may skip what a run stopped at.
+        setup = replace(setup, rules=msgspec.structs.replace(setup.rules, stop_on_error=False))
+        comparer = Comparer(reader)
         driven = await drive(setup, llm.replay(store), comparer, rows=None if finished else rows, observe=observe)
-    comparer.finish()
+        comparer.finish()
     return Replayed(path, comparer.events, driven.calls.asked, finished, comparer.sum)
 
 
@@ -130,20 +133,20 @@ async def _go(
     observe: Observer | None,
     interruptible: bool,
 ) -> Finished:
-    with CallStore(folder.calls) as store:
-        stack = llm.build(setup.scenario.llm, store, backend=backend)
-        try:
+    try:
+        with CallStore(folder.calls) as store:
+            stack = llm.build(setup.scenario.llm, store, backend=backend)
             driven = await drive(
                 setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible
             )
             writer.end()
-        except RunStopped as stopped:
-            if not stopped.remedy.endswith(_resume(folder)):
-                stopped.remedy = f"{stopped.remedy}\n  {_resume(folder)}".strip()
-            raise
-        finally:
-            writer.close()
-        report = make_report(setup, folder, store, driven)
+            report = make_report(setup, folder, store, driven)
+    except RunStopped as stopped:
+        if not stopped.remedy.endswith(_resume(folder)):
+            stopped.remedy = f"{stopped.remedy}\n  {_resume(folder)}".strip()
+        raise
+    finally:
+        writer.close()
     return Finished(folder.path, report)
 
 
@@ -151,8 +154,8 @@ async def _report_again(setup: Setup, folder: Folder, history: list[Restored]) -
     """The report of a log that goes to the run's end: the run was killed before it was written."""
     if folder.report.is_file():
         raise InputError("this run is finished", file=str(folder.path), remedy="replay it, or start a new run")
-    with CallStore(folder.calls, read_only=True) as store:
-        driven = await drive(setup, llm.replay(store), Comparer(Reader(folder.events)), history=history)
+    with CallStore(folder.calls, read_only=True) as store, Reader(folder.events) as reader:
+        driven = await drive(setup, llm.replay(store), Comparer(reader), history=history)
         return Finished(folder.path, make_report(setup, folder, store, driven))
 
 
@@ -162,8 +165,8 @@ def _resume(folder: Folder) -> str:
 
 def _extent(folder: Folder) -> tuple[bool, int]:
     """Whether a log goes to the run's end, and how many of its events came from the scenario's own source."""
-    reader = Reader(folder.events)
-    rows = sum(line.parent is None for line in reader)
+    with Reader(folder.events) as reader:
+        rows = sum(line.parent is None for line in reader)
     return reader.end is not None, rows
 
 

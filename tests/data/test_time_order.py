@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from simengine.data.order import moment, natural_key, timestamp_unit
+from simengine.data.table import Table
 from simengine.errors import InputError
+
+
+def table(times: list[int]) -> Table:
+    return Table("x.inter", {"timestamp": np.array(times)}, "")
 
 
 def test_natural_order_compares_digits_by_value_and_settles_equal_values():
@@ -30,7 +35,7 @@ def test_natural_order_compares_digits_by_value_and_settles_equal_values():
     ],
 )
 def test_seconds_and_milliseconds(stamp, unit, day):
-    assert timestamp_unit(np.array([stamp]), 2, "x") == unit
+    assert timestamp_unit(table([stamp]), "timestamp") == unit
     assert moment(stamp, unit).date() == day
 
 
@@ -38,10 +43,10 @@ def test_a_file_of_both_units_is_an_error_that_names_both_lines():
     with pytest.raises(
         InputError, match="1588615855070 looks like milliseconds, 881250949 in line 2 like sec"
     ) as caught:
-        timestamp_unit(np.array([881250949, 881250950, 1588615855070]), 2, "x.inter")
+        timestamp_unit(table([881250949, 881250950, 1588615855070]), "timestamp")
     assert caught.value.where["line"] == 4
 
 
 def test_microseconds_are_an_error():
     with pytest.raises(InputError, match="neither seconds nor milliseconds"):
-        timestamp_unit(np.array([1588615855070123]), 2, "x.inter")
+        timestamp_unit(table([1588615855070123]), "timestamp")

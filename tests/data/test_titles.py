@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from simengine.data.atomic import read_table
-from simengine.data.items import make_items, readable
+from simengine.data.items import make_items, readable, usual_columns
 from simengine.errors import InputError
+
+
+def items_in(path: Path, noun: str = "item"):
+    table = read_table(path, numeric=False)
+    return make_items(table, usual_columns(table), noun)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +42,7 @@ def test_readable(raw, text):
 def test_items_stand_in_natural_order_and_keep_what_was_written(write):
     header = "item_id:token|movie_title:token_seq|price:float|class:token_seq\n"
     folder = write({"x.item": header + "10|A &amp; B|9.990|Pop\n9||x|Rock\n"})
-    items, notes = make_items(read_table(folder / "x.item", numeric=False), "CD")
+    items, notes = items_in(folder / "x.item", "CD")
     assert list(items) == ["9", "10"]
     assert (items["10"].title, items["10"].raw_title, items["10"].category) == ("A & B", "A &amp; B", "Pop")
     assert dict(items["10"].extra) == {"price": "9.990"}
@@ -48,19 +53,19 @@ def test_items_stand_in_natural_order_and_keep_what_was_written(write):
 def test_an_item_listed_twice_is_an_error(write):
     path = write({"x.item": "item_id:token|title:token_seq\n1|A\n2|B\n1|C\n"}) / "x.item"
     with pytest.raises(InputError, match="item 1 is listed twice") as caught:
-        make_items(read_table(path, numeric=False), "item")
+        items_in(path)
     assert caught.value.where["line"] == 4
 
 
 def test_a_table_without_titles_is_an_error(write):
     path = write({"x.item": "item_id:token|price:float\n1|2\n"}) / "x.item"
     with pytest.raises(InputError, match="no field title; the fields are item_id, price"):
-        make_items(read_table(path, numeric=False), "item")
+        items_in(path)
 
 
 @pytest.mark.parametrize(("name", "broken"), [("agentcf-cds-dense", 4), ("agentcf-cds-sparse", 22)])
 def test_real_titles(real_data: Path, name, broken):
     # The counts of broken span titles are those of the data's own description.
-    items, _ = make_items(read_table(real_data / name / "CDs.item", numeric=False), "CD")
+    items, _ = items_in(real_data / name / "CDs.item", "CD")
     assert sum(item.title.startswith("Untitled CD ") for item in items.values()) == broken
     assert not [item for item in items.values() if "&amp;" in item.title or "<" in item.title or "/>" in item.title]

@@ -119,7 +119,7 @@ def test_leakage_is_said_with_its_size(write):
     log = TIMED + "u|a|90\nu|b|100\nv|c|150\nv|d|151\nv|e|200\nv|f|300\n"
     dataset = atomic(write({"x.inter": log, "x.item": ITEMS}))
     note = "leave-one-out leaks: for 1 of 2 test cases the training part holds later interactions of other users"
-    assert note in dataset.notes
+    assert f"{note}; a ratio split does not" in dataset.notes
 
 
 def test_training_at_the_time_of_a_test_case_is_no_leak(write):

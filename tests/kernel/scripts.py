@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+SLOTS = ("memory", "long")
 AGENTS = ("shop:0", "shop:1", "user:0", "user:1", "user:2")
 Op = tuple[Any, ...]
 
@@ -38,6 +39,135 @@ class World:
     batch: int = 0
 
 
+def world(*rows: tuple[int, Script], period: tuple[str, int] | None = None, batch: int = 0) -> World:
+    """A world of one phase, from times and scripts."""
+    return World(tuple(Row(0, time, script) for time, script in rows), period, batch)
+
+
+SLOW: tuple[Op, ...] = (("call", "slow", False), ("call", "slower", False))
+COUNT: tuple[Op, ...] = (("read", "user:0", True), ("write", "user:0", 0, "memory"))
+LOOK: tuple[Op, ...] = (("read", "user:0", True), ("note",))
+
+
+def child(delay: int, *ops: Op, writes: tuple[str, ...] = ("user:0",), promise: Any = None) -> Op:
+    return ("spawn", delay, Script(writes, ops, promise))
+
+
+BY_HAND = {
+    "a reader waits for the children of an earlier event, and looks again after each wait": world(
+        (0, Script((), (*SLOW, child(1, *SLOW, *COUNT)), (0, ("user:0",)))),
+        (1, Script(("user:0",), (*SLOW, *COUNT))),
+        (2, Script((), LOOK)),
+    ),
+    "a reader that waited for a slow writer looks again for children that came meanwhile": world(
+        (0, Script(("user:0",), (*SLOW, *COUNT))),
+        (0, Script((), (("call", "slow", False), child(1, *COUNT)), (1, ("user:0",)))),
+        (3, Script((), LOOK)),
+    ),
+    "a reader waits for the children of every earlier event, one after the other": world(
+        (0, Script((), (("call", "slow", False), child(1, writes=("user:1",))), (0, ("user:0", "user:1")))),
+        (
+            0,
+            Script((), (*SLOW, *(("call", f"slower{n}", False) for n in range(4)), child(1, *COUNT)), (1, ("user:0",))),
+        ),
+        (2, Script((), LOOK)),
+    ),
+    "a child beyond the front queues": world(
+        (0, Script((), (child(2, *COUNT),), (2, ("user:0",)))),
+        (1, Script(("user:0",), COUNT)),
+        (3, Script((), LOOK)),
+    ),
+    "grandchildren are promised by children": world(
+        (0, Script((), (*SLOW, child(1, *SLOW, child(2, *COUNT), promise=(1, ("user:0",)))), (1, ("user:0",)))),
+        (2, Script((), LOOK)),
+        (4, Script((), LOOK)),
+    ),
+    "a publication waits for children that stand before it": world(
+        (0, Script((), (*SLOW, child(0, ("write", "shop:0", 0, "memory"), writes=("shop:0",))), (0, ("shop:0",)))),
+        (2, Script((), (("read", "shop:0", False), ("note",)))),
+        period=("span", 2),
+    ),
+    "what is open of a period outlives commit and restoring": world(
+        (0, Script(("shop:0",), (("write", "shop:0", 0, "memory"),))),
+        (1, Script(("shop:0",), (("read", "shop:0", False), ("write", "shop:0", 1, "memory")))),
+        (1, Script(("shop:0",), (("read", "shop:0", False), ("write", "shop:0", 2, "memory"), ("note",)))),
+        (3, Script((), (("read", "shop:0", False), ("note",)))),
+        period=("span", 3),
+    ),
+    "children of a batch read latest, its rows do not": world(
+        (0, Script(("user:0",), (*COUNT, child(0, *COUNT)), (0, ("user:0",)))),
+        (0, Script(("user:0",), (*LOOK, *COUNT))),
+        (0, Script(("user:0",), (*LOOK, *COUNT))),
+        (0, Script(("user:0",), (*LOOK, *COUNT))),
+        batch=3,
+    ),
+    "branches see the event as of their opening": world(
+        (
+            0,
+            Script(
+                ("user:0", "user:1"),
+                (
+                    *COUNT,
+                    (
+                        "together",
+                        (
+                            ("left", ("user:0",), (*LOOK, *COUNT, ("call", "c", False), ("draw",), ("note",))),
+                            ("right", ("user:1",), (("call", "c", False), *LOOK, ("draw",), ("note",))),
+                        ),
+                    ),
+                    *LOOK,
+                ),
+            ),
+        )
+    ),
+    "of a failed unit only what it released remains": world(
+        (
+            0,
+            Script(
+                ("user:0", "user:1"),
+                (
+                    (
+                        "unit",
+                        "step",
+                        (
+                            ("write", "user:0", 0, "memory"),
+                            ("write", "user:1", 1, "memory"),
+                            child(1, *COUNT),
+                            ("release", "user:1"),
+                            ("fail",),
+                        ),
+                    ),
+                    *LOOK,
+                    ("read", "user:1", True),
+                    ("note",),
+                ),
+                (1, ("user:0",)),
+            ),
+        ),
+        (2, Script((), (*LOOK, ("read", "user:1", True), ("note",)))),
+    ),
+    "of a failed event only what it released remains": world(
+        (
+            0,
+            Script(
+                ("user:0", "user:1"),
+                (
+                    ("write", "user:0", 0, "memory"),
+                    ("write", "user:1", 1, "memory"),
+                    child(1, *COUNT),
+                    ("release", "user:1"),
+                    *SLOW,
+                    ("fail",),
+                ),
+                (1, ("user:0",)),
+            ),
+        ),
+        (2, Script((), (*LOOK, ("read", "user:1", True), ("note",)))),
+    ),
+}
+"""For each rule that is easily broken the smallest run that shows it."""
+
+
 def subsets(agents: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     if not agents:
         return st.just(())
@@ -59,10 +189,12 @@ def operations(draw: Any, writes: tuple[str, ...], promise: Any, depth: int, don
         kinds += ["unit", "together"] if depth else []
         kinds += ["spawn"] * 2 if promise is not None else []
         kind = draw(st.sampled_from(kinds))
-        if kind in ("read", "entries"):
+        if kind == "read":
             ops.append((kind, draw(st.sampled_from(AGENTS)), draw(st.booleans())))
+        elif kind == "entries":
+            ops.append((kind, draw(st.sampled_from(AGENTS)), draw(st.booleans()), draw(st.sampled_from(SLOTS))))
         elif kind in ("write", "append"):
-            ops.append((kind, draw(st.sampled_from(free)), number))
+            ops.append((kind, draw(st.sampled_from(free)), number, draw(st.sampled_from(SLOTS))))
         elif kind == "release":
             agent = draw(st.sampled_from(free))
             done.add(agent)

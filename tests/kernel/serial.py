@@ -1,4 +1,4 @@
-"""The serial interpreter: one event after the other, plain dictionaries, no concurrency. The kernel must agree with it."""
+"""The serial interpreter: one event after the other, plain dictionaries. The kernel must agree with it."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ class Run:
             if kind == "read":
                 seen = f"{seen}|{self.look(stack, op[1], 'memory', op[2])[-1]}"[-40:]
             elif kind == "entries":
-                seen = f"{seen}|{self.look(stack, op[1], 'long', op[2])}"[-40:]
+                seen = f"{seen}|{self.look(stack, op[1], op[3], op[2])}"[-40:]
             elif kind == "write":
-                here.writes.append((op[1], "memory", f"{seen}w{op[2]}", False))
+                here.writes.append((op[1], op[3], f"{seen}w{op[2]}", False))
             elif kind == "append":
-                here.writes.append((op[1], "long", f"{seen}a{op[2]}", True))
+                here.writes.append((op[1], op[3], f"{seen}a{op[2]}", True))
             elif kind == "release":
                 self.released.add(op[1])
             elif kind == "note":

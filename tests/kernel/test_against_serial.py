@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts import AGENTS, Script, World, worlds
+from scripts import AGENTS, BY_HAND, Script, World, worlds
 from serial import Serial
 
-from simengine.errors import UnitFailed
+from simengine.errors import RunStopped, UnitFailed
 from simengine.kernel import (
     Branch,
     Call,
@@ -50,12 +50,12 @@ class Player:
                 version = await context.read(op[1], "memory", by=op[1] if op[2] else "nobody")
                 seen = f"{seen}|{version.value}"[-40:]
             elif kind == "entries":
-                found = await context.entries(op[1], "long", by=op[1] if op[2] else "nobody")
+                found = await context.entries(op[1], op[3], by=op[1] if op[2] else "nobody")
                 seen = f"{seen}|{[v.value for v in found]}"[-40:]
             elif kind == "write":
-                context.write(op[1], "memory", f"{seen}w{op[2]}")
+                context.write(op[1], op[3], f"{seen}w{op[2]}")
             elif kind == "append":
-                context.append(op[1], "long", f"{seen}a{op[2]}")
+                context.append(op[1], op[3], f"{seen}a{op[2]}")
             elif kind == "release":
                 context.release(op[1])
             elif kind == "note":
@@ -138,12 +138,12 @@ class Kept:
         )
 
 
-def rules(world: World, window: int) -> Rules:
+def rules(world: World, window: int, stop_on_error: bool = False) -> Rules:
     periods = {}
     if world.period:
         how, every = world.period
         periods = {"shop": Period(rows=every) if how == "rows" else Period(span=every)}
-    return Rules(seed=7, window=window, periods=periods, batch=world.batch)
+    return Rules(seed=7, window=window, periods=periods, batch=world.batch, stop_on_error=stop_on_error)
 
 
 async def play(world: World, salt: str, window: int, history: list[Restored] | None = None) -> Kept:
@@ -159,11 +159,59 @@ def test_kernel_commits_what_the_serial_interpreter_does(world: World, window: i
     assert asyncio.run(play(world, salt, window)).records == expected
 
 
+@pytest.mark.parametrize("world", BY_HAND.values(), ids=BY_HAND)
+@pytest.mark.parametrize("window", [1, 2, 4096])
+def test_rules_that_are_easily_broken(world: World, window: int) -> None:
+    expected = Serial(world).records
+    for salt in range(12):
+        assert asyncio.run(play(world, str(salt), window)).records == expected
+    for cut in range(len(expected) + 1):
+        assert restored(world, cut).records == expected[cut:]
+
+
 @given(worlds(), st.data())
 @settings(max_examples=200, deadline=None)
 def test_a_run_restored_at_any_cut_goes_on_as_if_nothing_had_happened(world: World, data: st.DataObject) -> None:
+    expected = Serial(world).records
+    cut = data.draw(st.integers(0, len(expected)))
+    assert restored(world, cut).records == expected[cut:]
+
+
+@given(worlds(), st.sampled_from([2, 4096]), st.text(max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_stop_on_error_ends_exactly_before_the_earliest_failed_event(world: World, window: int, salt: str) -> None:
+    expected = Serial(world).records
+    failed = [at for at, record in enumerate(expected) if any(outcome != "ok" for _, outcome in record["units"])]
+    kept = Kept()
+    engine = Engine(Player(salt), source(world), kept, rules(world, window, stop_on_error=True))
+    try:
+        asyncio.run(asyncio.wait_for(engine.run(), 10))
+    except RunStopped:
+        assert failed
+    assert kept.records == expected[: failed[0] if failed else None]
+
+
+@given(worlds(), st.sampled_from([2, 4096]), st.integers(0, 60))
+@settings(max_examples=150, deadline=None)
+def test_a_stop_at_any_moment_leaves_a_prefix(world: World, window: int, moment: int) -> None:
+    async def stopped() -> Kept:
+        kept = Kept()
+        engine = Engine(Player(""), source(world), kept, rules(world, window))
+        run = asyncio.create_task(engine.run())
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        engine.stop(RunStopped("at any moment"))
+        await asyncio.wait([run], timeout=10)
+        assert run.done() and (run.exception() is None or isinstance(run.exception(), RunStopped))
+        return kept
+
+    records = asyncio.run(stopped()).records
+    assert records == Serial(world).records[: len(records)]
+
+
+def restored(world: World, cut: int) -> Kept:
+    """What a run commits that is restored from the first ``cut`` events of one with other latencies."""
     whole = asyncio.run(play(world, "", 4096))
-    cut = data.draw(st.integers(0, len(whole.raw)))
     history = [
         Restored(
             record.event.id,
@@ -172,8 +220,7 @@ def test_a_run_restored_at_any_cut_goes_on_as_if_nothing_had_happened(world: Wor
         )
         for record in whole.raw[:cut]
     ]
-    rest = asyncio.run(play(world, "other latencies", 3, history))
-    assert rest.records == whole.records[cut:]
+    return asyncio.run(play(world, "other latencies", 3, history))
 
 
 @pytest.mark.slow

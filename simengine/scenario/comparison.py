@@ -1,0 +1,143 @@
+"""Sets two runs side by side: their reports, paired differences over common users, and where their logs part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from simengine.data import Case
+from simengine.errors import SimengineError
+from simengine.measure import Result
+from simengine.measure.compare import Paired, PerUser, compare_paired, per_user
+from simengine.measure.logged import RankingReader
+from simengine.runlog import Header, Reader
+from simengine.runlog.parting import Parting, find_parting
+from simengine.scenario.many import read_report
+from simengine.scenario.runs import LoadedRun, load_run
+from simengine.scenario.setup import Setup
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The paired metrics of one stage; ``first`` and ``second`` name what ranked there in either run."""
+
+    stage: str
+    first: str
+    second: str
+    metrics: list[Paired]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, side by side.
+
+    names: how the runs are told apart: their folders' names, or paths where these are alike.
+    results: what the reports say, each ranker under its run's name; a ranker that both found alike stands there once.
+    rows: differences of the agents' rankings, second less first.
+    changed: what the two runs were made with differently: parts of their headers.
+    parting: where their logs first differ; missing where all events are equal.
+    notes: what is missing, and why.
+    """
+
+    names: tuple[str, str]
+    results: list[Result]
+    rows: list[Rows]
+    changed: list[str]
+    parting: Parting | None
+    notes: list[str]
+
+
+def compare(first: Path, second: Path) -> Comparison:
+    """Compare two runs. Raises :class:`~simengine.errors.LogError` where one is not the folder of a run."""
+    runs = load_run(first), load_run(second)
+    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    notes: list[str] = []
+    reports: dict[str, list[Result]] = {}
+    for name, run in zip(names, runs, strict=True):
+        try:
+            reports[name] = read_report(run.folder.path).results
+        except SimengineError as error:
+            notes.append(f"{name}: {error.problem}")
+        if run.setup is None:
+            notes.append(f"{name}: no intervals of differences, since they need its data: {run.problem}")
+    return Comparison(
+        names=names,
+        results=_side_by_side(reports),
+        rows=list(_rows(runs[0], runs[1], notes)),
+        changed=_changed(runs[0].header, runs[1].header),
+        parting=find_parting(runs[0].folder.events, runs[1].folder.events),
+        notes=notes,
+    )
+
+
+def _side_by_side(reports: Mapping[str, list[Result]]) -> list[Result]:
+    """The results of each ranker under its run's name; those of a ranker for which all runs say the same, once."""
+    found: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    for name, results in reports.items():
+        for result in results:
+            found.setdefault((result.stage, result.ranker), {}).setdefault(name, []).append(result)
+    rows: list[Result] = []
+    for (_, ranker), by_run in found.items():
+        said = list(by_run.values())
+        if len(said) == len(reports) > 1 and all(one == said[0] for one in said):
+            rows += said[0]
+        else:
+            rows += [
+                msgspec.structs.replace(result, ranker=f"{name}: {ranker}")
+                for name in by_run
+                for result in by_run[name]
+            ]
+    return rows
+
+
+def _rows(one: LoadedRun, other: LoadedRun, notes: list[str]) -> Iterator[Rows]:
+    """The agents' rankings that both runs have, by stage and strategy."""
+    if one.setup is None or other.setup is None:
+        return
+    left, right = _ranked(one, one.setup), _ranked(other, other.setup)
+    for stage, strategy in left:
+        if (stage, strategy) in right:
+            metrics = compare_paired(left[stage, strategy], right[stage, strategy], seed=one.setup.scenario.seed)
+            yield Rows(stage, _ranker(one.setup, strategy), _ranker(other.setup, strategy), metrics)
+    unlike = _unlike(_cases(one.setup), _cases(other.setup))
+    if unlike:
+        notes.append(f"{unlike} users have another target or other candidates in the second run than in the first")
+
+
+def _ranked(run: LoadedRun, setup: Setup) -> dict[tuple[str, str], PerUser]:
+    """The values of each user, by stage and strategy."""
+    cases = _cases(setup)
+    stages = {name: (rank, RankingReader(cases, name)) for name, _, rank in setup.stages() if rank is not None}
+    for line in Reader(run.folder.events):
+        for _, reader in stages.values():
+            reader.take(line)
+    return {
+        (name, strategy): per_user(cases, reader.attempts(strategy), rank.k)
+        for name, (rank, reader) in stages.items()
+        for strategy in rank.strategies
+    }
+
+
+def _cases(setup: Setup) -> list[Case]:
+    return [case for case in setup.dataset.cases if case.candidates is not None]
+
+
+def _ranker(setup: Setup, strategy: str) -> str:
+    """What reports call the ranking of agents."""
+    return f"{setup.scenario.method.kind} {strategy}"
+
+
+def _unlike(first: Sequence[Case], second: Sequence[Case]) -> int:
+    tests = {case.user: (case.target, frozenset(case.candidates or ())) for case in first}
+    return sum(
+        case.user in tests and tests[case.user] != (case.target, frozenset(case.candidates or ())) for case in second
+    )
+
+
+def _changed(one: Header, other: Header) -> list[str]:
+    changed = [name for name in ("seed", "scenario", "data") if getattr(one, name) != getattr(other, name)]
+    names = dict.fromkeys((*one.prompts, *other.prompts))
+    return changed + [f"prompt {name}" for name in names if one.prompts.get(name) != other.prompts.get(name)]

@@ -1,0 +1,69 @@
+"""Opens runs that were made before for those who read them: the log, and the data that it rests on if they are here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simengine.errors import InputError
+from simengine.llm.backends.refuse import Refuse
+from simengine.runlog import Header, Reader
+from simengine.runlog.trace import Initial, Trace
+from simengine.scenario.folder import Folder
+from simengine.scenario.schema import read
+from simengine.scenario.setup import Setup
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run's folder and header, and its setup; ``setup`` is missing where ``problem`` says why it cannot be rebuilt.
+
+    A setup is only taken where the data are those of the run, by their hash.
+    """
+
+    folder: Folder
+    header: Header
+    setup: Setup | None
+    problem: str = ""
+
+
+def load_run(path: Path) -> LoadedRun:
+    """Open a run, finished or not. Raises :class:`~simengine.errors.LogError` where this is not the folder of one."""
+    folder = Folder.of(path)
+    with Reader(folder.events) as reader:
+        header = reader.header
+    try:
+        setup = Setup.of(read(folder.scenario)[0])
+    except InputError as error:
+        return LoadedRun(folder, header, None, str(error))
+    if header.data != setup.header.data:
+        return LoadedRun(folder, header, None, "the data changed since the run was made")
+    return LoadedRun(folder, header, setup)
+
+
+def open_trace(path: Path) -> tuple[Trace, str]:
+    """An index over a run's log; and why first memories are not known, or an empty text where they are.
+
+    They are written from prompts, so they are only told where no prompt has changed since.
+    """
+    run = load_run(path)
+    if run.setup is None:
+        return Trace(run.folder.events), run.problem
+    if run.header.prompts != run.setup.header.prompts:
+        return Trace(run.folder.events), "the prompts changed since the run was made"
+    return Trace(run.folder.events, _initial(run.setup)), ""
+
+
+def _initial(setup: Setup) -> Initial:
+    """What agents start with: their method says so, and knows users and items; a venue remembers nothing."""
+    method = setup.method(Refuse())
+
+    def initial(agent: str) -> Mapping[str, Any]:
+        try:
+            return method.initial(agent)
+        except KeyError:
+            return {}
+
+    return initial

@@ -1,0 +1,123 @@
+"""The command compare sets two runs side by side, and says what it cannot tell."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import runs
+from typer.testing import CliRunner
+
+from simengine.cli.main import app
+from simengine.measure import bootstrap
+from simengine.scenario.comparison import compare
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The small scenario with two rounds of reflection, and with one."""
+    path = tmp_path_factory.mktemp("runs")
+    runs.run(path / "two")
+    runs.run(path / "one", "method.rounds=1")
+    return path / "two", path / "one"
+
+
+def output(first: Path, second: Path) -> str:
+    done = CliRunner().invoke(app, ["compare", str(first), str(second)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def copied(folder: Path, to: Path, old: str, new: str) -> Path:
+    shutil.copytree(folder, to)
+    scenario = to / "scenario.yaml"
+    text = scenario.read_text()
+    assert old in text
+    scenario.write_text(text.replace(old, new))
+    return to
+
+
+def test_differences_are_paired_over_users(folders: tuple[Path, Path]) -> None:
+    found = compare(*folders)
+    [rows] = found.rows
+    assert (rows.stage, rows.first, rows.second) == ("rank", "agentcf B", "agentcf B")
+    reports = [{(r.metric, r.k): r.value for r in runs.report(f).results if r.ranker == rows.first} for f in folders]
+    for row in rows.metrics:
+        assert row.n == 8
+        assert row.first == pytest.approx(reports[0][row.metric, row.k])
+        assert row.second == pytest.approx(reports[1][row.metric, row.k])
+        assert row.difference == pytest.approx(row.second - row.first)
+        assert row.low <= row.difference <= row.high
+    # Users differ more from one another than the two runs do, so pairing must make the interval narrower.
+    mrr = next(row for row in rows.metrics if row.metric == "mrr")
+    spread = next(r for r in runs.report(folders[0]).results if r.ranker == rows.first and r.metric == "mrr")
+    assert mrr.high - mrr.low < spread.high - spread.low
+    assert bootstrap([0.0] * 8)[:3] == (0, 0, 0)
+
+
+def test_results_stand_side_by_side_and_what_both_found_alike_once(folders: tuple[Path, Path]) -> None:
+    found = compare(*folders)
+    assert list(dict.fromkeys(result.ranker for result in found.results)) == [
+        "random",
+        "pop",
+        "two: agentcf B",
+        "one: agentcf B",
+    ]
+    assert found.changed == ["scenario"]
+    assert found.notes == []
+
+
+def test_the_first_difference_is_where_the_second_round_begins(folders: tuple[Path, Path]) -> None:
+    parting = compare(*folders).parting
+    assert parting is not None
+    two, one = (runs.events(folder) for folder in folders)
+    assert two[: parting.after] == one[: parting.after]
+    assert parting.event == two[parting.after]["event"]
+    assert two[parting.after] != one[parting.after]
+    told = output(*folders)
+    assert f"the logs part after {parting.after} equal events, at {parting.event}\n  record " in told
+    assert "second: nothing\n" in told
+
+
+def test_a_run_and_its_copy_have_no_difference(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "two"
+    shutil.copytree(folders[0], copy)
+    found = compare(folders[0], copy)
+    assert found.names == (str(folders[0]), str(copy)), "folders of one name are told apart by their paths"
+    assert found.changed == []
+    assert found.parting is None
+    assert all((row.difference, row.low, row.high) == (0, 0, 0) for row in found.rows[0].metrics)
+    told = output(folders[0], copy)
+    assert "made with the same settings\n" in told
+    assert "the logs hold the same events\n" in told
+
+
+def test_without_the_data_there_are_results_but_no_intervals(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    other = copied(folders[1], tmp_path / "other", "seed: 4", "seed: 5")
+    gone = copied(folders[1], tmp_path / "gone", "format: market", "format: nothing")
+    for folder, problem in ((other, "the data changed since the run was made"), (gone, "expected one of")):
+        found = compare(folders[0], folder)
+        assert found.rows == []
+        assert f"{folder.name}: agentcf B" in {result.ranker for result in found.results}
+        [note] = found.notes
+        assert note.startswith(f"{folder.name}: no intervals of differences, since they need its data: ")
+        assert problem in note
+
+
+def test_an_unfinished_run_is_compared_as_far_as_it_goes(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    cut = runs.cut(folders[0], tmp_path / "cut", runs.ends(folders[0])[-4])  # two rankings and the end are missing
+    found = compare(folders[0], cut)
+    assert [row.n for row in found.rows[0].metrics] == [6] * len(found.rows[0].metrics)
+    assert found.parting is not None
+    assert found.parting.after == len(runs.events(folders[0])) - 2
+    assert found.parting.difference.record == "event"
+    assert found.notes == ["cut: this run has no report, so it is not finished"]
+
+
+def test_runs_on_other_data_are_compared_with_a_warning(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    runs.run(tmp_path / "elsewhere", "data.seed=9")
+    found = compare(folders[0], tmp_path / "elsewhere")
+    assert found.changed == ["scenario", "data"]
+    [note] = found.notes
+    assert note.endswith("users have another target or other candidates in the second run than in the first")

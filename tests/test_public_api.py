@@ -1,0 +1,107 @@
+"""The public API, locked: a name that comes or goes is a decision, not an accident."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import simengine
+
+NAMES = """
+Completion Divergence InputError LanguageModel LogError Request Run RunStopped Scenario Scripted SimengineError Table
+check read_scenario replay replay_async resume resume_async run run_async run_variants run_variants_async
+"""
+
+SCENARIO = """
+name: small
+data: {format: market, users: 3, items: 12, interests: 2, interactions: 4}
+method: {kind: agentcf}
+stages: [{optimize: {}}, {rank: {}}]
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(simengine.__all__) == sorted(NAMES.split())
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(simengine, name).__doc__
+
+
+def test_a_run_opens_as_values(scenario: Path) -> None:
+    run = simengine.run(scenario, {"seed": 3})
+    assert run.scenario.seed == 3
+    assert {(row.ranker, row.metric, row.k) for row in run.metrics} >= {
+        ("random", "ndcg", 10),
+        ("agentcf B", "mrr", None),
+    }
+    memories = run.memories("user:u1")
+    assert [row.version for row in memories if row.slot == "short"] == list(range(1, 1 + len(memories) - 1))
+    assert {row.agent for row in memories} == {"user:u1"}
+    said = run.messages("user:u1")
+    assert {row.kind for row in said} == {"description", "choice", "ranking"}
+    assert len(said) < len(run.messages())
+    assert simengine.replay(run).hash == run.hash == run.report.hash
+
+
+def test_a_table_becomes_a_data_frame(scenario: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed, and to_pandas() needs it")
+    frame = simengine.run(scenario).metrics.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns)[:4] == ["stage", "ranker", "metric", "k"]
+
+
+def test_blocking_calls_work_twice_in_a_thread_and_inside_a_running_loop(scenario: Path) -> None:
+    hashes = [simengine.run(scenario).hash, simengine.run(scenario).hash]
+    thread = threading.Thread(target=lambda: hashes.append(simengine.run(scenario).hash))
+    thread.start()
+    thread.join()
+
+    async def inside() -> str:
+        return simengine.run(scenario).hash
+
+    hashes.append(asyncio.run(inside()))
+    assert len(set(hashes)) == 1
+
+
+async def test_the_awaitable_twins_do_the_same(scenario: Path) -> None:
+    run = await simengine.run_async(scenario)
+    assert (await simengine.replay_async(run)).events == 3 * 1 + 3
+
+
+async def test_a_model_of_ones_own_is_asked(scenario: Path) -> None:
+    asked: list[str] = []
+
+    def refuse(request: Any) -> str:
+        asked.append(request.task)
+        return "no"
+
+    run = await simengine.run_async(scenario, model=simengine.Scripted(refuse))
+    assert set(asked) == {"choose", "rank"}
+    assert run.report.failures == {"choose: unmatched": 3, "rank: incomplete": 3}
+    assert not run.memories()
+
+
+def test_variants_run_into_folders_of_their_own(scenario: Path) -> None:
+    scenario.write_text(SCENARIO + "variants: {one: {}, two: {method: {rounds: 1}}}\n", encoding="utf-8")
+    runs = simengine.run_variants(scenario)
+    assert {name: run.path.as_posix() for name, run in runs.items()} == {
+        "one": "replays/small/one",
+        "two": "replays/small/two",
+    }
+    assert runs["one"].hash != runs["two"].hash
+    with pytest.raises(simengine.InputError, match="variants"):
+        simengine.run(scenario)
