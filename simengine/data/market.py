@@ -1,4 +1,4 @@
-"""A small invented market: users with latent interests take albums of an invented catalogue. A function of its seed."""
+"""An invented market: users with latent tastes take items that they are shown. A function of its settings."""
 
 from __future__ import annotations
 
@@ -6,106 +6,135 @@ import hashlib
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
-from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 
 from simengine.data.assemble import Rows, assemble, leave_one_out
-from simengine.data.catalogue import STYLES, title
-from simengine.data.dataset import Dataset, Item
-from simengine.data.negatives import with_drawn_candidates
-from simengine.data.settings import MarketSettings
+from simengine.data.catalogue import domain_of, interest_of, make_items
+from simengine.data.dataset import Dataset
+from simengine.data.market_truth import Truth, market_truth, stream
+from simengine.data.settings import Fashion, MarketSettings
 
-NEGATIVES = 9
-"""Candidates beside the target of a test case."""
+SHOWN = 10
+"""How many items a user is shown at a visit, to take one of them."""
 
-_OPENING = 1_700_000_000  # second of 1970 at which a market with timestamps opens
+_TRIES = 20 * SHOWN
+_OPENING = 1_700_000_000  # second of 1970 at which a market opens
 _DAY = 86_400
 
 
 def make_market(settings: MarketSettings) -> Dataset:
-    """The market of these settings: leave-one-out, each test case with up to nine drawn negatives.
+    """The market of these settings, split leave-one-out; the candidates of a test are what was shown at that visit.
 
-    An item belongs to one interest; its popularity follows a Zipf law over a random ranking of the items. A user's
-    chance to take an item is its popularity times his liking of its interest, and he takes nothing twice.
+    At a visit a user is shown items that he has not taken yet, drawn by a Zipf law over a random ranking of all items,
+    and takes one of them, drawn by how much he likes its interest in its domain at that time; on the null market by
+    lot. So whatever was shown could have been the target, and what tells them apart is taste alone.
     """
-    items = _make_items(settings)
-    rows = _make_rows(settings)
-    parameters = settings.model_dump_json(exclude={"noun"})
-    digest = hashlib.sha256(parameters.encode()).hexdigest()
-    dataset = assemble(rows, items, name="market", noun=settings.noun, digest=digest)
-    return with_drawn_candidates(dataset, NEGATIVES, settings.seed)
+    truth = market_truth(settings)
+    items = make_items(settings.items, settings.interests, settings.domains, stream(settings, "catalogue"))
+    visits = [tuple(_visits(settings, truth, user)) for user in range(settings.users)]
+    names = tuple(items)
+    candidates = {
+        user: tuple(names[number] for number in sorted(made[-1][2]))
+        for user, made in zip(truth.users, visits, strict=True)
+    }
+    fewest = min(map(len, candidates.values()))
+    return assemble(
+        _rows(settings, truth.users, visits),
+        items,
+        name="market",
+        noun=settings.noun,
+        digest=hashlib.sha256(settings.model_dump_json(exclude={"noun"}).encode()).hexdigest(),
+        notes=(f"only {fewest} items are left to be shown at the last visit",) if fewest < SHOWN else (),
+        candidates=lambda user, _: candidates[user],
+    )
 
 
-def _stream(settings: MarketSettings, name: str) -> random.Random:
-    return random.Random(f"market {settings.seed} {name}")
+_Visit: TypeAlias = tuple[int, int, Sequence[int]]
+"""Time in seconds, the item taken, and the items shown, by their numbers."""
 
 
-def _interest(settings: MarketSettings, item: int) -> int:
-    """The interest that an item belongs to; items are dealt out in turn, so that each interest has its share."""
-    return item % settings.interests
-
-
-def _make_items(settings: MarketSettings) -> Mapping[str, Item]:
-    stream = _stream(settings, "catalogue")
-    items = {}
-    for number in range(settings.items):
-        style, attributes = STYLES[_interest(settings, number)]
-        chosen = "; ".join(stream.sample(attributes, 2))
-        name = title(number)
-        items[f"i{number + 1}"] = Item(f"i{number + 1}", name, f"{style}; {chosen}", name)
-    return MappingProxyType(items)
-
-
-def _make_rows(settings: MarketSettings) -> Rows:
-    popularity = _popularity(settings)
+def _rows(settings: MarketSettings, users: tuple[str, ...], visits: Sequence[Sequence[_Visit]]) -> Rows:
     user = np.repeat(np.arange(settings.users, dtype=np.int32), settings.interactions)
-    taken: list[int] = []
-    times: list[int] = []
-    for number in range(settings.users):
-        stream = _stream(settings, f"user {number}")
-        likings = _likings(settings, stream)
-        weights = [weight * likings[_interest(settings, item)] for item, weight in enumerate(popularity)]
-        taken.extend(_take(weights, settings.interactions, stream))
-        times.extend(_visits(settings.interactions, stream))
     order = np.arange(len(user))
     place, part = leave_one_out(user, order)
+    steps = settings.clock == "step"
     return Rows(
-        users=tuple(f"u{number + 1}" for number in range(settings.users)),
+        users=users,
         user=user,
-        item=np.array(taken, np.int32),
-        time=place if settings.clock == "step" else np.array(times, np.int64),
+        item=np.array([taken for made in visits for _, taken, _ in made], np.int32),
+        time=place if steps else np.array([time for made in visits for time, _, _ in made], np.int64),
         line=order + 1,
         part=part,
-        unit="step" if settings.clock == "step" else "s",
+        unit="step" if steps else "s",
     )
+
+
+def _visits(settings: MarketSettings, truth: Truth, user: int) -> Iterator[_Visit]:
+    """The visits of one user, in order."""
+    shop, own = stream(settings, f"shown {user}"), stream(settings, f"taken {user}")
+    popularity = _popularity(settings)
+    taken: set[int] = set()
+    for time in _times(settings.interactions, stream(settings, f"times {user}")):
+        shown = _shown(popularity, taken, shop)
+        liking = [_liking(settings, truth, user, number, (time - _OPENING) / _DAY) for number in shown]
+        number = shown[_draw(list(accumulate(liking)), own)]
+        taken.add(number)
+        yield time, number, shown
 
 
 def _popularity(settings: MarketSettings) -> list[float]:
     ranks = list(range(1, settings.items + 1))
-    _stream(settings, "popularity").shuffle(ranks)
+    stream(settings, "popularity").shuffle(ranks)
     return [rank**-settings.skew for rank in ranks]
 
 
-def _likings(settings: MarketSettings, stream: random.Random) -> list[float]:
-    """How much a user likes each interest: exp(sharpness x a uniform draw), so that zero makes all alike."""
-    return [math.exp(settings.sharpness * (stream.random() - 1)) for _ in range(settings.interests)]
+def _shown(popularity: Sequence[float], taken: Collection[int], draws: random.Random) -> list[int]:
+    """Different items, in the order drawn, each in proportion to the popularity of those still left."""
+    shown: dict[int, None] = {}
+    cumulative = list(accumulate(popularity))
+    for _ in range(_TRIES):
+        number = _draw(cumulative, draws)
+        if number not in taken:
+            shown.setdefault(number)
+        if len(shown) == SHOWN:
+            return list(shown)
+    # The same law without rejection, for a user who has taken nearly all that is popular.
+    left = [number for number in range(len(popularity)) if number not in taken and number not in shown]
+    while left and len(shown) < SHOWN:
+        shown[left.pop(_draw(list(accumulate(popularity[number] for number in left)), draws))] = None
+    return list(shown)
 
 
-def _take(weights: list[float], count: int, stream: random.Random) -> Iterator[int]:
-    """``count`` different items, each drawn in proportion to the weights of those still left."""
-    left = list(range(len(weights)))
-    for _ in range(count):
-        cumulative = list(accumulate(weights[item] for item in left))
-        place = min(bisect_right(cumulative, stream.random() * cumulative[-1]), len(left) - 1)
-        yield left.pop(place)
+def _draw(cumulative: Sequence[float], draws: random.Random) -> int:
+    """A place drawn by weights, given as their running sums."""
+    return min(bisect_right(cumulative, draws.random() * cumulative[-1]), len(cumulative) - 1)
 
 
-def _visits(count: int, stream: random.Random) -> Iterator[int]:
+def _liking(settings: MarketSettings, truth: Truth, user: int, number: int, day: float) -> float:
+    """How much a user likes an item on a day, in proportion to his taste; all alike on the null market."""
+    if not settings.planted:
+        return 1.0
+    interest = interest_of(number, settings.interests)
+    liking = float(truth.tastes[user, domain_of(number, settings.interests, settings.domains), interest])
+    for fashion, followers in truth.fashions:
+        if user in followers and fashion.interest == truth.interests[interest]:
+            liking *= _vogue(fashion, day)
+    return liking
+
+
+def _vogue(fashion: Fashion, day: float) -> float:
+    """By what a fashion multiplies a liking: 1 before and after, its strength in the middle, rising and falling."""
+    passed = (day - fashion.from_day) / fashion.days
+    return fashion.strength ** math.sin(math.pi * passed) if 0 < passed < 1 else 1.0
+
+
+def _times(count: int, draws: random.Random) -> Iterator[int]:
     """Times in seconds, increasing: a first visit within the first month, then a week apart on average."""
-    time = _OPENING + int(stream.random() * 30 * _DAY)
+    time = _OPENING + int(draws.random() * 30 * _DAY)
     for _ in range(count):
         yield time
-        time += 1 + int(-math.log(1 - stream.random()) * 7 * _DAY)
+        time += 1 + int(-math.log(1 - draws.random()) * 7 * _DAY)
