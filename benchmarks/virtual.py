@@ -1,59 +1,22 @@
-"""A virtual clock for asyncio, and plain simulations of the calls of a run: ideal, as AgentCF's authors ran it, bounds.
+"""Plain simulations of when the calls of an AgentCF run could end: ideally, as its authors ran it, at the very least.
 
-The simulations know nothing of the engine. They are given the calls of a run as jobs that wait for one another, and
-count seconds on a heap of what is under way.
+They share nothing with the engine but what it logged. The calls of a run are made into jobs that wait for one another,
+each with its latency, and seconds are counted on a heap of what is under way.
 """
 
 from __future__ import annotations
 
-import asyncio
 import heapq
-import selectors
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from simengine.kernel import Committed, Order
 
-T = TypeVar("T")
-
 KINDS = ("choose", "reflect.user", "reflect.item")
 """The calls of one round, in the order in which the authors made them."""
-
-
-class _Jump(selectors.SelectSelector):
-    """Never waits: where nothing is ready, the clock moves on by as much as one would have waited."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        found = super().select(0)
-        if not found and timeout is None:
-            raise RuntimeError("nothing is ready and no timer is set: the program would wait for ever")
-        if not found:
-            self.now += max(0.0, timeout or 0.0)
-        return found
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time stands still while there is work, and jumps to the next timer when there is none."""
-
-    def __init__(self) -> None:
-        self._jump = _Jump()
-        super().__init__(self._jump)
-
-    def time(self) -> float:
-        """Virtual seconds since the loop was made."""
-        return self._jump.now
-
-
-def run_virtual(main: Coroutine[Any, Any, T]) -> tuple[T, float]:
-    """Run a coroutine on a virtual clock; its result, and the virtual seconds that it took."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        result = runner.run(main)
-        return result, runner.get_loop().time()
 
 
 class Job(NamedTuple):
@@ -65,7 +28,7 @@ class Job(NamedTuple):
     name: str = "choose/r1"
 
 
-Versions = dict[str, list[tuple[Order, tuple[int, ...]]]]
+Versions: TypeAlias = "dict[str, list[tuple[Order, tuple[int, ...]]]]"
 """For each agent the events that write it, in order, each with the jobs at the end of which its version is final."""
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from simengine.data.mapped import from_frame
     from simengine.errors import Divergence, InputError, LogError, RunStopped, SimengineError
     from simengine.llm.backends.scripted import Scripted
     from simengine.llm.request import Completion, LanguageModel, Request
@@ -32,6 +33,7 @@ _HOME = {
     **dict.fromkeys(("Run", "Table"), "simengine.scenario.opened"),
     **dict.fromkeys(("Completion", "LanguageModel", "Request"), "simengine.llm.request"),
     **dict.fromkeys(("Divergence", "InputError", "LogError", "RunStopped", "SimengineError"), _ERRORS),
+    "from_frame": "simengine.data.mapped",
     "Scenario": "simengine.scenario.schema",
     "Scripted": "simengine.llm.backends.scripted",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "SimengineError",
     "Table",
     "check",
+    "from_frame",
     "read_scenario",
     "replay",
     "replay_async",

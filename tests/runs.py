@@ -119,5 +119,5 @@ def wait_for(true: Callable[[], bool], seconds: float = 20.0) -> None:
 
 def served(url: str, concurrency: int = 8) -> list[str]:
     """What lets a scenario ask the server at ``url``, as entries for ``--set``."""
-    entries = ("backend=openai", f"base_url={url}", "model=m", f"limits.concurrency={concurrency}")
+    entries = ["backend=openai", f"base_url={url}", "model=m", f"limits.concurrency={concurrency}", "retry.budget=5"]
     return [f"llm.{entry}" for entry in entries]

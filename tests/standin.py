@@ -1,11 +1,12 @@
-"""A small server on loopback that speaks the OpenAI chat completions protocol, with faults on demand."""
+"""A small server on loopback that speaks the OpenAI protocol, with limits that it enforces and faults on demand."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
-import re
+import math
+import random
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,15 +16,37 @@ from types import TracebackType
 from typing import Any
 
 from aiohttp import web
+from standin_limits import Limits
+from standin_replies import Body, agentcf_reply, chat, completions, embeddings, vector_of
 
-Body = dict[str, Any]
+__all__ = [
+    "CUT",
+    "HANG",
+    "MIXED",
+    "PAGE",
+    "RESET",
+    "Body",
+    "Fault",
+    "Limits",
+    "Lognormal",
+    "StandIn",
+    "agentcf_reply",
+    "alternating",
+    "chat",
+    "completions",
+    "embeddings",
+    "error",
+    "refuses",
+    "vector_of",
+]
 
 
 @dataclass(frozen=True)
 class Fault:
     """What one request meets instead of an answer.
 
-    An HTTP status with a JSON body (or raw text), or ``"reset"`` (the connection is dropped), or ``"hang"`` (silence).
+    An HTTP status with a JSON body (or raw text), or ``"reset"`` (the connection is dropped), ``"hang"`` (silence), or
+    ``"cut"`` (an answer whose body ends in its middle).
     """
 
     kind: int | str
@@ -39,42 +62,93 @@ def error(status: int, message: str = "no", code: str | None = None, **headers: 
 
 RESET = Fault("reset")
 HANG = Fault("hang")
+CUT = Fault("cut")
+PAGE = Fault(200, "<html><body>We will be back soon.</body></html>", {"Content-Type": "text/html"})
+MIXED = (
+    error(429, "slow down", retry_after="0.05"),
+    error(500, "internal error"),
+    error(503, "no worker is free"),
+    error(529, "overloaded"),
+    RESET,
+    CUT,
+    PAGE,
+    HANG,
+)
+"""Every fault of transport that passes."""
+
+
+@dataclass(frozen=True)
+class Lognormal:
+    """Latencies of this median (seconds) and sigma, drawn by the seed, what is asked and how often it was asked."""
+
+    median: float
+    sigma: float
+    seed: int = 0
+
+    def draw(self, what: str) -> float:
+        return self.median * math.exp(self.sigma * random.Random(f"{self.seed}/{what}").gauss(0.0, 1.0))
 
 
 class StandIn:
     """An async context manager: while it is entered, ``url`` (ending in ``/v1``) answers.
 
-    ``reply`` makes the answer from the request's body: a text, or a whole response object. ``latency`` is in seconds.
-    ``faults`` are met by the first requests, in order (``None``: no fault). ``one_per_socket`` drops the connection on
-    its second request, unanswered, as a server does that closes idle connections. ``together`` holds answers back
-    until so many requests are under way at one time; the event ``arrived`` tells that they are.
+    ``reply`` makes the answer from the request's body: a text, or a whole response object. ``latency`` is in seconds,
+    or a :class:`Lognormal`. ``limits`` are enforced exactly. ``check`` looks at each body and may find a fault with it
+    (see :func:`refuses`, :func:`alternating`). ``faults`` are met by the first requests, in order (``None``: no fault);
+    after that, ``share`` of all requests, drawn by ``seed``, meet one of ``mixed``. ``one_per_socket`` drops the
+    connection on its second request, unanswered, as a server does that closes idle connections. ``together`` holds
+    answers back until so many requests are under way at one time; the event ``arrived`` tells that they are.
 
     Recorded: the number of ``requests`` and the ``greatest`` at one time, the ``bodies``, ``headers`` and ``paths`` of
-    each, ``counts`` by a digest of the body, and the ``sockets`` that were used.
+    each, ``counts`` by a digest of the body (``repeats``: how many were asked again after an answer), the ``sockets``
+    that were used, and ``served``, the times at which each request that was let in came and went, beside those of the
+    ``open`` ones. Violations of the limits are in ``limits.refused``.
     """
 
     def __init__(
         self,
         reply: Callable[[Body], str | Body] = lambda body: "ok",
         *,
-        latency: float = 0.0,
+        latency: float | Lognormal = 0.0,
+        limits: Limits | None = None,
+        check: Callable[[Body], Fault | None] = lambda body: None,
         faults: Sequence[Fault | None] = (),
+        mixed: Sequence[Fault] = MIXED,
+        share: float = 0.0,
+        seed: int = 0,
         one_per_socket: bool = False,
         together: int = 1,
     ) -> None:
         self.reply = reply
         self.latency = latency
+        self.limits = limits or Limits()
+        self.check = check
         self.faults = list(faults)
+        self.mixed = mixed
+        self.share = share
         self.one_per_socket = one_per_socket
         self.together = together
         self.url = ""
-        self.under_way = 0
+        self.open: dict[int, float] = {}
         self.greatest = 0
         self.bodies: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
         self.counts: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
         self.sockets: set[object] = set()
+        self.served: list[tuple[float, float]] = []
+        self._random = random.Random(seed)
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are being answered now."""
+        return len(self.open)
+
+    @property
+    def repeats(self) -> int:
+        """How many requests were answered that had been answered before."""
+        return sum(self.answered.values()) - len(self.answered)
 
     @property
     def requests(self) -> int:
@@ -133,12 +207,16 @@ class StandIn:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self._record(request, body)
+        digest = self._record(request, body)
         if self.one_per_socket and request.transport in self.sockets:
             return self._drop(request)
         self.sockets.add(request.transport)
-        fault = self.faults.pop(0) if self.faults else None
-        self.under_way += 1
+        fault = self._fault(body)
+        made = None if fault is not None else self._make(request.path, body)
+        if made is not None and (refusal := self._enter(made[1])) is not None:
+            return await self._fail(request, refusal)
+        number, came = self.requests, asyncio.get_running_loop().time()
+        self.open[number] = came
         self.greatest = max(self.greatest, self.under_way)
         if self.greatest >= self.together:
             self.arrived.set()
@@ -146,25 +224,73 @@ class StandIn:
             if fault is not None:
                 return await self._fail(request, fault)
             await self.arrived.wait()
-            await asyncio.sleep(self.latency)
+            await asyncio.sleep(self._delay(digest))
         finally:
-            self.under_way -= 1
-        if request.path != "/v1/chat/completions":
+            del self.open[number]
+            now = asyncio.get_running_loop().time()
+            self.served.append((came, now))
+        if made is None:
             return web.json_response({"detail": "Not Found"}, status=404)
-        answer = self.reply(body)
-        return web.json_response(chat(answer, body) if isinstance(answer, str) else answer)
+        self.answered[digest] += 1
+        return web.json_response(made[0], headers=self.limits.headers(now))
 
-    def _record(self, request: web.Request, body: Body) -> None:
+    def _make(self, path: str, body: Body) -> tuple[Body, int] | None:
+        """The reply to a body and the tokens that count against the limit; nothing for an address that is unknown."""
+        if path == "/v1/embeddings":
+            made = embeddings(body)
+        elif path in ("/v1/chat/completions", "/v1/completions"):
+            answer = self.reply(body)
+            make = chat if path.startswith("/v1/chat") else completions
+            made = make(answer, body) if isinstance(answer, str) else answer
+        else:
+            return None
+        usage = made.get("usage") or {}
+        prompt, told = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+        most = body.get("max_tokens", body.get("max_completion_tokens", told))
+        return made, prompt + (told if self.limits.counts == "used" else most)
+
+    def _enter(self, tokens: int) -> Fault | None:
+        now = asyncio.get_running_loop().time()
+        met = self.limits.enter(now, tokens, self.under_way)
+        if met is None:
+            return None
+        kind, wait = met
+        words = {"concurrency": "too many concurrent requests"}.get(kind, f"limit of {kind} per min reached")
+        headers = self.limits.headers(now)
+        if wait > 0:
+            headers["retry-after-ms"] = str(math.ceil(wait * 1000))
+        return Fault(429, {"error": {"message": words, "code": "rate_limit_exceeded"}}, headers)
+
+    def _fault(self, body: Body) -> Fault | None:
+        if self.faults:
+            return self.faults.pop(0)
+        if self._random.random() < self.share:
+            return self._random.choice(self.mixed)
+        return self.check(body)
+
+    def _delay(self, digest: str) -> float:
+        if isinstance(self.latency, Lognormal):
+            return self.latency.draw(f"{digest}/{self.counts[digest]}")
+        return self.latency
+
+    def _record(self, request: web.Request, body: Body) -> str:
         self.bodies.append(body)
         self.headers.append(dict(request.headers))
         self.paths.append(request.path_qs)
-        self.counts[hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=16).hexdigest()] += 1
+        digest = hashlib.blake2b(json.dumps(body, sort_keys=True).encode(), digest_size=16).hexdigest()
+        self.counts[digest] += 1
+        return digest
 
     async def _fail(self, request: web.Request, fault: Fault) -> web.StreamResponse:
         if fault.kind == "reset":
             return self._drop(request)
         if fault.kind == "hang":
             await self._closing.wait()
+            return self._drop(request)
+        if fault.kind == "cut":
+            cut = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "200"})
+            await cut.prepare(request)
+            await cut.write(b'{"id": "1", "choices": [')
             return self._drop(request)
         assert isinstance(fault.kind, int)
         if isinstance(fault.body, str):
@@ -178,46 +304,20 @@ class StandIn:
         return web.Response()
 
 
-def chat(text: str, body: Body) -> Body:
-    """A response object as servers send it, with token counts of one for each word."""
-    asked = sum(len(str(message["content"]).split()) for message in body["messages"])
-    told = len(text.split())
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": body.get("model", ""),
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told},
-    }
+def refuses(name: str, unless: object = None) -> Callable[[Body], Fault | None]:
+    """A check that finds fault with a parameter, whatever its value or unless it has the one that is right."""
+
+    def check(body: Body) -> Fault | None:
+        if name not in body or (unless is not None and body[name] == unless):
+            return None
+        return Fault(400, {"error": {"message": f"'{name}' is not supported with this model.", "param": name}})
+
+    return check
 
 
-_TITLES = re.compile(r"^Their titles:\n((?:(?:\d+\.|-) .+\n?)+)", re.MULTILINE)
-_TITLE = re.compile(r"^(?:\d+\.|-) (.+)$", re.MULTILINE)
-_CHOICE = re.compile(r"^Chosen (.+?): <", re.MULTILINE)
-_DESCRIPTION = re.compile(r"^The updated description of the first (.+?) is:", re.MULTILINE)
-_SELF_INTRODUCTION = re.compile(r"^My updated self-introduction:", re.MULTILINE)
-_RANK = re.compile(r"^Rank:", re.MULTILINE)
-
-
-def agentcf_reply(body: Body) -> str:
-    """An answer to an AgentCF prompt in the format that it asks for, drawn by a digest of all that the prompt says."""
-    told = "\n".join(str(message["content"]) for message in body["messages"])
-    digest = hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
-    shown = _TITLES.search(str(body["messages"][-1]["content"]))
-    titles = _TITLE.findall(shown[1]) if shown else []
-    if choice := _CHOICE.search(told):
-        at = int(digest, 16) % len(titles)
-        return f"Chosen {choice[1]}: {at + 1}. {titles[at]}\nExplanation: It has the features of pattern {digest}."
-    if _SELF_INTRODUCTION.search(told):
-        return f"My updated self-introduction: I like features of pattern {digest}. I dislike plain ones."
-    if described := _DESCRIPTION.search(told):
-        return "\n".join(
-            f"The updated description of the {which} {described[1]} is: It suits people who like {which} {digest}."
-            for which in ("first", "second")
-        )
-    if _RANK.search(told):
-        turn = int(digest, 16) % len(titles)
-        order = titles[turn:] + titles[:turn]
-        return "\n".join(["Rank:", *(f"{place}. {title}" for place, title in enumerate(order, start=1))])
-    raise AssertionError(f"a prompt of no known format: {told[:200]}")
+def alternating(body: Body) -> Fault | None:
+    """A check that takes user and assistant in turn, and nothing else."""
+    roles = [message["role"] for message in body["messages"]]
+    if roles == ["user", "assistant"] * (len(roles) // 2) + ["user"] * (len(roles) % 2):
+        return None
+    return error(400, "Conversation roles must alternate user/assistant/user/assistant/...")

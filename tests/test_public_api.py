@@ -13,7 +13,7 @@ import simengine
 
 NAMES = """
 Completion Divergence InputError LanguageModel LogError Request Run RunStopped Scenario Scripted SimengineError Table
-check read_scenario replay replay_async resume resume_async run run_async run_variants run_variants_async
+check from_frame read_scenario replay replay_async resume resume_async run run_async run_variants run_variants_async
 """
 
 SCENARIO = """
@@ -105,3 +105,17 @@ def test_variants_run_into_folders_of_their_own(scenario: Path) -> None:
     assert runs["one"].hash != runs["two"].hash
     with pytest.raises(simengine.InputError, match="variants"):
         simengine.run(scenario)
+
+
+async def test_a_data_frame_is_run_resumed_and_replayed(scenario: Path) -> None:
+    frame = {
+        "who": [user for user in "abc" for _ in range(4)],
+        "what": [f"i{(3 * place + number) % 7}" for place in range(3) for number in range(4)],
+        "when": list(range(12)),
+    }
+    data = simengine.from_frame(frame, columns={"user": "who", "item": "what", "time": "when"})
+    sets = {"data": "{format: frame}"}
+    with pytest.raises(simengine.InputError, match="from_frame"):
+        simengine.run(scenario, sets)
+    run = await simengine.run_async(scenario, sets, data=data)
+    assert (await simengine.replay_async(run, data=data)).hash == run.hash

@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from simengine.data import Dataset, PopularityNegatives
 from simengine.kernel import Agent, Context, Event, stream
+from simengine.llm.prompts import Slot
 from simengine.llm.task import RANK, REFLECT_USER_RIGHT, Task
 from simengine.methods import Ranks
 from simengine.methods.catalog import Registered
+from simengine.methods.method import Handler
 from simengine.methods.turn import Asker, remember, tell
 from simengine.world import Edge, ident, item, kind, user
 
@@ -39,8 +41,9 @@ class Notes:
         self._asker = asker
         self._seed = seed
         self._negatives = PopularityNegatives(dataset)
-        self.handlers = {"interaction": self.interact, "ranking": self.order}
-        self.word_limits = {("user", "notes"): settings.words}
+        self.handlers: Mapping[str, Handler] = {"interaction": self.interact, "ranking": self.order}
+        self.calls: Mapping[str, tuple[int, int]] = {"interaction": (1, 1), "ranking": (1, 1)}
+        self.word_limits: Mapping[tuple[str, str], int] = {("user", "notes"): settings.words}
 
     def initial(self, agent: Agent) -> Mapping[str, Any]:
         """What an agent's slots hold before anything has happened."""
@@ -92,7 +95,7 @@ class Notes:
         pair = (item(data["item"]), item(data["negative"]))
         shown = [await context.read(agent, "about", by=who) for agent in pair]
         preferred, rejected = (self._data.items[ident(agent)].title for agent in pair)
-        slots = {
+        slots: dict[str, Slot] = {
             "memory": mine.value,
             "options": tuple(version.value for version in shown),
             "titles": (preferred, rejected),
@@ -114,7 +117,11 @@ class Notes:
         mine = await context.read(who, "notes", by=who)
         shown = [await context.read(agent, "about", by=who) for agent in candidates]
         titles = tuple(self._data.items[ident(agent)].title for agent in candidates)
-        slots = {"memory": mine.value, "options": tuple(version.value for version in shown), "titles": titles}
+        slots: dict[str, Slot] = {
+            "memory": mine.value,
+            "options": tuple(version.value for version in shown),
+            "titles": titles,
+        }
         ranking = await self._asker.ask(context, RANK, slots)
         body = {
             "order": [ident(candidates[at]) for at in ranking.order],

@@ -1,4 +1,4 @@
-"""The commands: run, replay, check, schema. Each reads its options, calls one function and prints what came of it."""
+"""The commands: run, replay, check, schema, trace, compare. Each calls one function and prints what came of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rich.console import Console
 
 from simengine import scenario as scenarios
 from simengine.cli import show
+from simengine.cli.compare import compare
+from simengine.cli.trace import trace
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
 from simengine.scenario.check import Plan, plan
 from simengine.scenario.drive import Observer, Snapshot
@@ -106,6 +108,10 @@ def schema() -> None:
     print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
 
 
+app.command()(trace)
+app.command()(compare)
+
+
 def main() -> None:
     """The program's entry: errors become one message on stderr and an exit status, never a traceback."""
     structlog.configure(
@@ -132,6 +138,7 @@ def _print_run(finished: scenarios.Finished) -> None:
     report = finished.report
     print(f"model: {report.model}")
     show.results_table(report.results)
+    show.recovered(report.recovered)
     _print_counts(report)
     for note in report.notes:
         print(f"note: {note}")

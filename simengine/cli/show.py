@@ -119,6 +119,41 @@ def results_table(results: Iterable[Result], console: Console | None = None) -> 
             console.print()
 
 
+class Recovered(Protocol):
+    """What agents recovered of a market's ground truth: a mean over ``n`` users, its interval, and chance's value."""
+
+    @property
+    def what(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def chance(self) -> float | None: ...
+
+
+def recovered(rows: Sequence[Recovered], console: Console | None = None) -> None:
+    """Print what was recovered, a line each; nothing where there is nothing to recover."""
+    if not rows:
+        return
+    table = Table(title="Recovered of the market's ground truth", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("what")
+    for name in ("value", "interval", "chance", "n"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        interval = f"[{_digits(row.low)}, {_digits(row.high)}]"
+        table.add_row(row.what, _digits(row.value), interval, _digits(row.chance), str(row.n))
+    (console or Console()).print(table)
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None or math.isnan(value) else f"{value:.3f}"
+
+
 def failures(counts: Mapping[str, int], console: Console | None = None) -> None:
     """Print how often each reason of failure occurred, the commonest first."""
     console = console or Console()

@@ -182,6 +182,8 @@ def _way(origin: Origin) -> str:
             steps[-1] = name
         else:
             steps.append(name)
+    if origin.also:
+        steps[-1:] = [" or ".join((*steps[-1:], *origin.also))]
     if origin.unknown:
         steps.append(f"perhaps {' or '.join(origin.unknown)}")
     return " <- ".join(steps) or "nothing before it"

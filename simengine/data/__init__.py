@@ -5,6 +5,7 @@ from __future__ import annotations
 from simengine.data.dataset import Case, Dataset, Interaction, Interactions, Item, Unit
 from simengine.data.load import load
 from simengine.data.mapped import from_frame
+from simengine.data.market_truth import Truth, market_truth
 from simengine.data.negatives import PopularityNegatives, RecordedNegatives, with_drawn_candidates
 from simengine.data.settings import AtomicSettings, CsvSettings, DataSettings, MarketSettings, ParquetSettings
 
@@ -21,8 +22,10 @@ __all__ = [
     "ParquetSettings",
     "PopularityNegatives",
     "RecordedNegatives",
+    "Truth",
     "Unit",
     "from_frame",
     "load",
+    "market_truth",
     "with_drawn_candidates",
 ]

@@ -6,11 +6,18 @@ from simengine.data.dataset import Dataset
 from simengine.data.folder import load_folder
 from simengine.data.mapped import load_mapped
 from simengine.data.market import make_market
-from simengine.data.settings import AtomicSettings, DataSettings, MarketSettings
+from simengine.data.settings import AtomicSettings, DataSettings, GivenSettings, MarketSettings
+from simengine.errors import InputError
 
 
 def load(settings: DataSettings) -> Dataset:
     """The data set that the settings describe. Raises :class:`InputError` with file, line and field."""
+    if isinstance(settings, GivenSettings):
+        raise InputError(
+            "these data are handed over in Python, not read from a file",
+            field="data.format",
+            remedy="call run, resume or replay with data=simengine.from_frame(...)",
+        )
     if isinstance(settings, MarketSettings):
         return make_market(settings)
     if isinstance(settings, AtomicSettings):

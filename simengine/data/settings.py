@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import math
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -171,6 +171,15 @@ class ParquetSettings(MappedSettings):
     items: ItemFile | None = None
 
 
+class GivenSettings(BaseModel):
+    """A data set that is handed over in Python, made by ``from_frame``; a scenario's file only says so."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["frame"]
+    noun: str = "item"
+
+
 class Fashion(BaseModel):
     """An interest that comes into fashion and goes out again, among some of a market's users.
 
@@ -206,13 +215,20 @@ class MarketSettings(BaseModel):
     domains: Annotated[int, Field(ge=1, le=len(DOMAINS))] = 1
     interactions: Annotated[int, Field(ge=2)] = 8
     seed: int = 0
-    noun: str = Field(default_factory=lambda data: DOMAINS[0] if data.get("domains") == 1 else "item")
+    noun: str = "item"
     clock: Clock = "step"
     skew: NonNegativeFloat = 1.0
     sharpness: NonNegativeFloat = 6.0
     carry: Annotated[float, Field(ge=0, le=1)] = 1.0
     fashions: tuple[Fashion, ...] = ()
     planted: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _noun_of_one_domain(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "noun" not in data and data.get("domains", 1) == 1:
+            return {**data, "noun": DOMAINS[0]}
+        return data
 
     @model_validator(mode="after")
     def _whole(self) -> MarketSettings:
@@ -228,6 +244,6 @@ class MarketSettings(BaseModel):
 
 
 DataSettings: TypeAlias = Annotated[
-    AtomicSettings | CsvSettings | ParquetSettings | MarketSettings, Field(discriminator="format")
+    AtomicSettings | CsvSettings | ParquetSettings | GivenSettings | MarketSettings, Field(discriminator="format")
 ]
 """One of these, told apart by ``format``."""

@@ -46,9 +46,9 @@ class Draft(msgspec.Struct):
         self.units += branch.units
         self.units.append((branch.path, failure or "ok"))
 
-    def forget(self, released: Collection[Agent]) -> None:
-        """Undo everything that was not released: the event itself has failed."""
-        self.writes = {agent: versions for agent, versions in self.writes.items() if agent in released}
+    def forget(self) -> None:
+        """Undo everything: the event itself has failed. What it released stands, in the cells."""
+        self.writes = {}
         self.children = []
 
 

@@ -227,7 +227,7 @@ class Engine:
             if not isinstance(error, UnitFailed):
                 self._broken(entry.event, error)
                 return
-            draft.forget(entry.released())
+            draft.forget()
             draft.units.append(("", error.reason))
         self._finalise(entry)
         if self._rules.stop_on_error and any(outcome != "ok" for _, outcome in draft.units):

@@ -48,7 +48,8 @@ class PromptBook:
         for name, path in (overrides or {}).items():
             if name not in self._files:
                 known = ", ".join(self._files)
-                raise InputError("there is no such prompt to replace", field=f"prompts.{name}", remedy=f"Prompts: {known}.")
+                remedy = f"Prompts: {known}."
+                raise InputError("there is no such prompt to replace", field=f"prompts.{name}", remedy=remedy)
             self._files[name] = path
         self._texts = {name: _read(name, file) for name, file in self._files.items()}
         self._env = ImmutableSandboxedEnvironment(

@@ -1,8 +1,8 @@
-"""What a scenario says under ``llm``: the backend, its address, sampling per task, limits, time-outs, retries."""
+"""What a scenario says under ``llm``: the backend, its address, sampling per task, limits, budget, retries."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -26,15 +26,51 @@ class RoleSettings(Section):
 
 
 class LimitSettings(Section):
-    """``concurrency``: how many attempts may be under way at one time."""
+    """What the endpoint allows, where that is known.
 
+    ``rpm`` and ``tpm`` are requests and tokens per minute, counted over a sliding window of ``window`` seconds (the
+    server's own: a limit of 600 per minute over 10 seconds is 100 in any 10 seconds). ``concurrency`` is how many
+    attempts may be under way at one time. Limits that are not given are learned from headers and refusals.
+    """
+
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
     concurrency: int = Field(default=64, ge=1)
+    window: float = Field(default=60, gt=0)
 
 
 class RetrySettings(Section):
-    """``budget``: seconds that one call may lose to failed attempts and the pauses between them."""
+    """How long failing calls are tried again.
 
-    budget: float = Field(default=900, ge=0)
+    ``budget`` is the seconds that one call may lose to failed attempts and the pauses between them: more than a quarter
+    of an hour, so that an overload of that length is survived. Where a server asks
+    for a pause of more than ``max_wait`` seconds, the run stops, to be resumed later.
+    """
+
+    budget: float = Field(default=1200, ge=0)
+    max_wait: float = Field(default=300, ge=0)
+
+
+class BudgetSettings(Section):
+    """The most that a run may come to, what its journal holds already included: calls, tokens, US dollars."""
+
+    calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+
+
+class Price(Section):
+    """US dollars per million tokens of prompt (``input``) and reply (``output``)."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class BatchSettings(Section):
+    """Packing, where the endpoint takes several prompts in one request: at most ``size``, gathered for ``linger`` s."""
+
+    size: int = Field(default=16, ge=1)
+    linger: float = Field(default=0.02, ge=0)
 
 
 class LatencySettings(Section):
@@ -48,11 +84,17 @@ class LatencySettings(Section):
 class LLMSettings(Section):
     """The whole ``llm`` section. ``base_url`` and ``api_key`` may hold ``${VAR}`` and are kept as written.
 
-    ``timeout`` counts seconds from the moment an attempt is sent. A key of ``roles`` is a task (``reflect.user``) or
-    the part before its first dot (``reflect``), which then covers all tasks of that name; the full name wins.
+    ``api`` is the part of the protocol that is spoken: ``chat``, or ``completions`` for text completions, where a
+    prompt is the contents of all messages with blank lines between them. ``timeout`` counts seconds from the moment an
+    attempt is sent. A key of ``roles`` is a task (``reflect.user``) or the part before its first dot (``reflect``),
+    which then covers all tasks of that name; the full name wins. ``merge_roles`` sends system texts inside the first
+    user message and joins neighbours of one role; it is also learned from a server that refuses them.
+    ``reasoning_as_answer`` takes the reasoning of a reply without content for its text. ``trust_env`` lets HTTP_PROXY,
+    HTTPS_PROXY and NO_PROXY (and the like) decide about proxies; without it none is used. ``prices`` are by model.
     """
 
     backend: Literal["lexical", "openai"] = "lexical"
+    api: Literal["chat", "completions"] = "chat"
     base_url: str = ""
     api_key: str = Field(default="", repr=False)
     model: str = ""
@@ -61,10 +103,24 @@ class LLMSettings(Section):
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = None
     roles: dict[str, RoleSettings] = {}
+    merge_roles: bool = False
+    reasoning_as_answer: bool = False
     limits: LimitSettings = LimitSettings()
     timeout: float = Field(default=120, gt=0)
     retry: RetrySettings = RetrySettings()
+    batch: BatchSettings = BatchSettings()
+    budget: BudgetSettings = BudgetSettings()
+    prices: dict[str, Price] = {}
+    trust_env: bool = False
     latency: LatencySettings | None = None
+
+    OUTCOME_NEUTRAL: ClassVar[frozenset[str]] = frozenset(
+        {
+            "base_url", "api_key", "merge_roles", "limits", "timeout", "retry", "batch", "budget", "prices",
+            "trust_env", "latency",
+        }
+    )  # fmt: skip
+    """The keys that cannot change what a model is asked or what its answer says: a run may be resumed with others."""
 
     @model_validator(mode="after")
     def _served(self) -> LLMSettings:
@@ -72,6 +128,18 @@ class LLMSettings(Section):
         if self.backend == "openai" and missing:
             raise ValueError(f"the openai backend needs {' and '.join(missing)}")
         return self
+
+    @model_validator(mode="after")
+    def _priced(self) -> LLMSettings:
+        unpriced = [model for model in self.models if model not in self.prices]
+        if self.budget.usd is not None and self.backend != "lexical" and unpriced:
+            raise ValueError(f"a budget in usd needs llm.prices of every model; there is none of {', '.join(unpriced)}")
+        return self
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Every model that a task may be asked of, each once."""
+        return tuple(dict.fromkeys((self.model, *(role.model for role in self.roles.values() if role.model))))
 
     def sampling_for(self, task: str) -> tuple[str, Sampling]:
         """The model and the sampling parameters for one task, its role's own values over the common ones."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 import msgspec
@@ -11,14 +12,18 @@ import msgspec
 from simengine.llm.backends.delay import Delay
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.openai import OpenAI
+from simengine.llm.backends.reading import unpack
 from simengine.llm.backends.refuse import Refuse
 from simengine.llm.calls import CallStore
+from simengine.llm.layers.batch import Batch
+from simengine.llm.layers.budget import Budget, Spending
 from simengine.llm.layers.coalesce import Coalesce
 from simengine.llm.layers.journal import Journal
-from simengine.llm.layers.limit import Limit
+from simengine.llm.layers.limit import Limit, Rates
 from simengine.llm.layers.retry import Retry
-from simengine.llm.request import Completion, LanguageModel, Request
+from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling
 from simengine.llm.settings import LLMSettings
+from simengine.llm.tokens import EMBED, Estimator
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -27,7 +32,10 @@ class Stats(msgspec.Struct, frozen=True):
     ``asked`` calls went to the backend, in ``attempts`` attempts, and ended in ``completed`` answers and ``failed``
     terminal errors by reason. ``journal`` calls were answered from the journal and ``shared`` by an equal call under
     way. Now ``in_flight`` attempts are under way (``greatest``: the most there ever were) and ``waiting`` ones queue.
-    The token sums are of what the server reported; ``unmetered`` answers came without a report.
+    The token sums are of what the server reported; ``unmetered`` answers came without a report. ``refused`` attempts
+    met a limit of the server (status 429), ``resent`` ones were sent again at once, outside the retry budget; ``cut``
+    answers are to a prompt that the server must have cut. ``spending`` is that of the whole run, the journal's calls
+    included, and ``rates`` is how fast it goes now, beside the known limits.
     """
 
     asked: int
@@ -42,6 +50,11 @@ class Stats(msgspec.Struct, frozen=True):
     prompt_tokens: int
     completion_tokens: int
     unmetered: int
+    refused: int
+    resent: int
+    cut: int
+    spending: Spending
+    rates: Rates
 
 
 class Stack:
@@ -49,24 +62,35 @@ class Stack:
 
     def __init__(self, settings: LLMSettings, store: CallStore, backend: LanguageModel) -> None:
         self._backend = backend
-        # The permit is taken for each attempt: nothing that sleeps or writes holds one. Coalescing is outermost, so
-        # that a call under way includes the writing of its outcome: an equal request never falls between the two,
-        # and an answer that comes in the moment its caller is cancelled is still written down.
-        self._model = Coalesce(
-            journal := Journal(
-                store, Retry(limit := Limit(backend, settings.limits.concurrency), settings.retry.budget)
-            )
-        )
-        self._journal = journal
-        self._limit = limit
+        estimator = Estimator()
+        # The permit is taken for each attempt: nothing that sleeps, lingers or writes holds one. Coalescing is
+        # outermost, so that a call under way includes the writing of its outcome: an equal request never falls between
+        # the two, and an answer that comes in the moment its caller is cancelled is still written down.
+        self._limit = Limit(backend, settings.limits, longest=settings.retry.max_wait, estimator=estimator)
+        self._batch = Batch(self._limit, settings.batch)
+        self._retry = Retry(self._batch, settings.retry)
+        self._budget = Budget(self._retry, settings.budget, settings.prices, estimator, store)
+        self._journal = Journal(store, self._budget)
+        self._model = Coalesce(self._journal)
 
     async def complete(self, request: Request) -> Completion:
         """Ask through all layers; see :class:`~simengine.llm.request.LanguageModel`."""
         return await self._model.complete(request)
 
+    async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
+        """The embeddings of texts, in their order: calls like any other, each in the journal under its text."""
+        requests = [Request(EMBED, model, (Message("user", text),), Sampling(temperature=0.0)) for text in texts]
+        answers = await asyncio.gather(*(self.complete(request) for request in requests))
+        return [unpack(answer.text) for answer in answers]
+
+    def flush(self) -> None:
+        """Send what lingers for company: the caller knows that none will come before something is answered."""
+        self._batch.flush()
+
     def stop_sending(self) -> None:
         """Let calls that were sent come home, and send no others."""
         self._limit.close()
+        self._batch.flush()
 
     def stats(self) -> Stats:
         """A snapshot of all counters."""
@@ -84,6 +108,11 @@ class Stack:
             prompt_tokens=journal.prompt_tokens,
             completion_tokens=journal.completion_tokens,
             unmetered=journal.unmetered,
+            refused=limit.refused,
+            resent=self._retry.resent,
+            cut=journal.cut,
+            spending=self._budget.spent,
+            rates=limit.rates(),
         )
 
     async def __aenter__(self) -> Stack:
@@ -92,6 +121,7 @@ class Stack:
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         try:
             await self._model.aclose()
+            await self._batch.aclose()
         finally:
             aclose = getattr(self._backend, "aclose", None)
             if aclose is not None:

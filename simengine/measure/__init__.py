@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simengine.measure.metrics import expected, expected_at, ndcg, ndcg_of_ranking, place
-from simengine.measure.results import Attempt, Evaluation, Result, evaluate
+from simengine.measure.results import Attempt, Evaluation, Result, evaluate, side_by_side
 from simengine.measure.statistics import Interval, bootstrap
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "ndcg",
     "ndcg_of_ranking",
     "place",
+    "side_by_side",
 ]

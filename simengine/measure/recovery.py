@@ -38,9 +38,9 @@ class Recovered(msgspec.Struct, frozen=True):
     """
 
     what: str
-    value: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
     n: int
     chance: float | None
 

@@ -94,6 +94,26 @@ def evaluate(
     )
 
 
+def side_by_side(reports: Mapping[str, list[Result]]) -> list[Result]:
+    """The results of each ranker under its run's name; those of a ranker for which all runs say the same, once."""
+    found: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    for name, results in reports.items():
+        for result in results:
+            found.setdefault((result.stage, result.ranker), {}).setdefault(name, []).append(result)
+    rows: list[Result] = []
+    for (_, ranker), by_run in found.items():
+        said = list(by_run.values())
+        if len(said) == len(reports) > 1 and all(one == said[0] for one in said):
+            rows += said[0]
+        else:
+            rows += [
+                msgspec.structs.replace(result, ranker=f"{name}: {ranker}")
+                for name in by_run
+                for result in by_run[name]
+            ]
+    return rows
+
+
 def _lacking(case: Case, attempts: Mapping[str, Sequence[Attempt]]) -> Iterator[str]:
     """Why this case cannot count: one reason for each ranker that has no scores for it."""
     if case.candidates is None:

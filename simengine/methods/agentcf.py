@@ -74,6 +74,8 @@ class AgentCF:
         recorded = dataset.recorded_negatives is not None
         self._negatives = RecordedNegatives(dataset) if recorded else PopularityNegatives(dataset)
         self.handlers: Mapping[str, Handler] = {INTERACTION: self.interact, RANKING: self.order}
+        once = 1 + 2 * settings.reflection_calls
+        self.calls: Mapping[str, tuple[int, int]] = {INTERACTION: (once, once * settings.rounds), RANKING: (1, 1)}
         self.word_limits: Mapping[tuple[str, str], int] = {
             ("user", "short"): settings.user_words,
             ("item", "memory"): settings.item_words,
@@ -150,23 +152,22 @@ class AgentCF:
 
     async def interact(self, context: Context) -> None:
         """Choose, be told, reflect on both sides; once more, up to the limit, while the choice is wrong."""
-        who = user(context.event.data["user"])
+        who, before = user(context.event.data["user"]), None
         for number in range(1, self._settings.rounds + 1):
             chosen = await context.unit(f"choose/r{number}", self._choose)
             if not chosen.ok:
                 return
             seen = chosen.value
-            if number == 1:  # the memory that this step replaces joins the long-term ones (equation 5)
-                keep(context, who, "long", seen.mine.value, because=[seen.mine])
+            before = before or seen.mine
             last = seen.right or number == self._settings.rounds
-            await self._reflect(context, who, number, seen, last)
+            reflect = partial(self._reflect_user, seen=seen, first=seen.mine == before, last=last)
+            await self._reflect(context, number, seen, Branch(f"reflect.user/r{number}", (who,), reflect))
             if last:
                 return
 
-    async def _reflect(self, context: Context, who: Agent, number: int, seen: Seen, last: bool) -> None:
+    async def _reflect(self, context: Context, number: int, seen: Seen, mine: Branch[None]) -> None:
         """Both sides reflect, side by side; one after the other where the item is to read what the user has written."""
-        mine = Branch(f"reflect.user/r{number}", (who,), partial(self._reflect_user, seen=seen, last=last))
-        items = context.event.writes[1:]
+        who, items = context.event.writes[0], context.event.writes[1:]
         if self._settings.item_reads == "old":
             other = Branch(f"reflect.item/r{number}", items, partial(self._reflect_item, seen=seen))
             await context.together(mine, other)
@@ -188,8 +189,12 @@ class AgentCF:
         message = tell(context, who, pair[choice.index], "choice", choice.explanation, because=[mine, *says])
         return Seen(mine, shown, choice.index == 1, choice.explanation, message)
 
-    async def _reflect_user(self, context: Context, seen: Seen, last: bool) -> None:
-        """The user corrects the short-term memory (equation 3); after the last round nothing else will."""
+    async def _reflect_user(self, context: Context, seen: Seen, first: bool, last: bool) -> None:
+        """The user corrects the short-term memory (equation 3).
+
+        ``first``: it is the one that the step began with, which joins the long-term ones (equation 5). ``last``: no
+        other round follows, and whoever waits for the user may go on.
+        """
         who, pair = self._parties(context)
         task = REFLECT_USER_RIGHT if seen.right else REFLECT_USER_WRONG
         slots = await self._reflected(
@@ -197,6 +202,8 @@ class AgentCF:
         )
         fit: Fit[str] = Fit(self._settings.user_words, self._settings.over_limit)
         text = await self._asker.ask(context, task, slots, fit)
+        if first:
+            keep(context, who, "long", seen.mine.value, because=[seen.mine])
         remember(context, who, "short", text, because=[seen.message, seen.mine, *seen.shown])
         if last:
             context.release(who)

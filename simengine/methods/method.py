@@ -31,6 +31,9 @@ class Method(Protocol):
     handlers: Mapping[str, Handler]
     """What happens in an event, by the event's kind."""
 
+    calls: Mapping[str, tuple[int, int]]
+    """The fewest and the most model calls of an event, by its kind, where every reply can be read."""
+
     word_limits: Mapping[tuple[str, str], int]
     """For each kind of agent and slot the most words that its text should have."""
 

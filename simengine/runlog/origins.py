@@ -21,14 +21,16 @@ class Origin(msgspec.Struct, frozen=True):
     """Where one phrase of a memory version came from.
 
     ``path`` names the records that it went through, from the earliest that holds it to this memory version; ``since``
-    is the one in which it entered this memory. ``unknown`` names first memories (version 0) that led to the earliest
-    one and whose text nobody could tell: the phrase may have stood there.
+    is the one in which it entered this memory. ``also`` names other records that hold it, as early and as near, so that
+    nobody can say which of them it came from. ``unknown`` names first memories (version 0) that led to the earliest one
+    and whose text nobody could tell: the phrase may have stood there.
     """
 
     label: str
     phrase: str
     path: tuple[str, ...]
     since: str
+    also: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
     @property
@@ -47,10 +49,10 @@ def _origin(trace: Trace, record: Record, phrase: Phrase) -> Origin:
     kept = [record]
     while earlier := _kept(trace, kept[-1], phrase):
         kept.append(earlier)
-    way = _way(trace, kept[-1], phrase.text)
+    way, also = _way(trace, kept[-1], phrase.text)
     path = [*way, *(version.name for version in reversed(kept[:-1]))]
     unknown = tuple(cause.name for cause in _shown(trace, trace.record(way[0])) if not cause.known)
-    return Origin(phrase.label, phrase.text, tuple(path), kept[-1].name, unknown)
+    return Origin(phrase.label, phrase.text, tuple(path), kept[-1].name, also, unknown)
 
 
 def _kept(trace: Trace, at: Record, phrase: Phrase) -> Record | None:
@@ -58,12 +60,13 @@ def _kept(trace: Trace, at: Record, phrase: Phrase) -> Record | None:
     return next((cause for cause in _own(_causes(trace, at), at) if keeps(cause.text, phrase)), None)
 
 
-def _way(trace: Trace, entry: Record, phrase: str) -> list[str]:
-    """The records from the earliest that holds the phrase to the one where it entered the memory.
+def _way(trace: Trace, entry: Record, phrase: str) -> tuple[list[str], tuple[str, ...]]:
+    """The records from the earliest that holds the phrase to the one where it entered the memory, and its equals.
 
     Of several that are as early, the one counts from which it came over the fewest memories and messages.
     """
     came_to: dict[str, str | None] = {entry.name: None}
+    steps = {entry.name: 0}
     sources: list[Record] = []
     waiting = deque([entry])
     while waiting:
@@ -75,11 +78,17 @@ def _way(trace: Trace, entry: Record, phrase: str) -> list[str]:
         for cause in stayed or others or held:
             if cause.name not in came_to:
                 came_to[cause.name] = at.name
+                steps[cause.name] = steps[at.name] + (not stayed)
                 (waiting.appendleft if stayed else waiting.append)(cause)
         if not held:
             sources.append(at)
-    earliest = min(sources, key=lambda found: -1 if found.event is None else trace.position(found.event))
-    return list(_path(came_to, earliest.name))
+
+    def rank(found: Record) -> tuple[int, int]:
+        return (-1 if found.event is None else trace.position(found.event)), steps[found.name]
+
+    best = min(map(rank, sources))
+    first, *equals = [found.name for found in sources if rank(found) == best]
+    return list(_path(came_to, first)), tuple(equals)
 
 
 def _own(causes: list[Record], record: Record) -> list[Record]:

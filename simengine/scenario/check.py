@@ -37,13 +37,11 @@ def plan(scenario: Scenario, *, dependencies: bool = False) -> Plan:
     method = setup.method(Refuse())
     stages, found = [], None
     for name, phase, rank in setup.stages():
-        events = setup.events(method, name, phase, rank)
-        if rank is None:
-            rows = list(events)
-            found = found or (find_dependencies(rows) if dependencies else None)
-            stages.append(PlannedStage(name, len(rows), 3 * len(rows), 3 * len(rows) * scenario.method.rounds))
-        else:
-            count = sum(1 for _ in events)
-            stages.append(PlannedStage(name, count, count, count))
+        events = list(setup.events(method, name, phase, rank))
+        if dependencies and rank is None and found is None:
+            found = find_dependencies(events)
+        calls = [method.calls[event.kind] for event in events]
+        least, most = sum(low for low, _ in calls), sum(high for _, high in calls)
+        stages.append(PlannedStage(name, len(events), least, most))
     data = setup.dataset
     return Plan(scenario.name, len(data.users), len(data.items), len(data.train), stages, list(data.notes), found)

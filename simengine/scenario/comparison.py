@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from simengine.data import Case
 from simengine.errors import SimengineError
-from simengine.measure import Result
+from simengine.measure import Result, side_by_side
 from simengine.measure.compare import Paired, PerUser, compare_paired, per_user
 from simengine.measure.logged import RankingReader
 from simengine.runlog import Header, Reader
@@ -65,32 +63,12 @@ def compare(first: Path, second: Path) -> Comparison:
             notes.append(f"{name}: no intervals of differences, since they need its data: {run.problem}")
     return Comparison(
         names=names,
-        results=_side_by_side(reports),
+        results=side_by_side(reports),
         rows=list(_rows(runs[0], runs[1], notes)),
         changed=_changed(runs[0].header, runs[1].header),
         parting=find_parting(runs[0].folder.events, runs[1].folder.events),
         notes=notes,
     )
-
-
-def _side_by_side(reports: Mapping[str, list[Result]]) -> list[Result]:
-    """The results of each ranker under its run's name; those of a ranker for which all runs say the same, once."""
-    found: dict[tuple[str, str], dict[str, list[Result]]] = {}
-    for name, results in reports.items():
-        for result in results:
-            found.setdefault((result.stage, result.ranker), {}).setdefault(name, []).append(result)
-    rows: list[Result] = []
-    for (_, ranker), by_run in found.items():
-        said = list(by_run.values())
-        if len(said) == len(reports) > 1 and all(one == said[0] for one in said):
-            rows += said[0]
-        else:
-            rows += [
-                msgspec.structs.replace(result, ranker=f"{name}: {ranker}")
-                for name in by_run
-                for result in by_run[name]
-            ]
-    return rows
 
 
 def _rows(one: LoadedRun, other: LoadedRun, notes: list[str]) -> Iterator[Rows]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from simengine.data import Dataset
 from simengine.llm import LanguageModel
 from simengine.scenario import running
 from simengine.scenario.check import Plan, plan
@@ -21,16 +22,24 @@ Sets = Mapping[str, object]
 
 
 async def run_async(
-    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+    scenario: str | Path,
+    set: Sets | None = None,
+    *,
+    data: Dataset | None = None,
+    out: str | Path | None = None,
+    model: LanguageModel | None = None,
 ) -> Run:
     """Run a scenario's YAML file and open what it made.
 
-    ``set`` lays values over it, as in ``{"data.users": 20}``; ``out`` is the folder to make; ``model`` stands in for
-    the scenario's own backend. Raises :class:`~simengine.errors.InputError` before anything is made, and
+    ``set`` lays values over it, as in ``{"data.users": 20}``; ``data`` is a data set of one's own
+    (:func:`from_frame`), for a scenario that says ``data: {format: frame}``; ``out`` is the folder to make; ``model``
+    stands in for the scenario's own backend. Raises :class:`~simengine.errors.InputError` before anything is made, and
     :class:`~simengine.errors.RunStopped` where the run was stopped, with the way to resume it.
     """
-    read_scenario, data = read(scenario, _entries(set))
-    finished = await running.run(read_scenario, data, out=_path(out), backend=model, interruptible=_in_main_thread())
+    read_scenario, plain = read(scenario, _entries(set))
+    finished = await running.run(
+        read_scenario, plain, data=data, out=_path(out), backend=model, interruptible=_in_main_thread()
+    )
     return Run(finished.path)
 
 
@@ -43,22 +52,29 @@ async def run_variants_async(
     return {name: Run(common / name) for name in reads}
 
 
-async def resume_async(run: str | Path | Run, *, model: LanguageModel | None = None) -> Run:
+async def resume_async(
+    run: str | Path | Run, *, data: Dataset | None = None, model: LanguageModel | None = None
+) -> Run:
     """Go on with an unfinished run; see :func:`simengine.scenario.running.resume`."""
-    finished = await running.resume(_folder(run), backend=model, interruptible=_in_main_thread())
+    finished = await running.resume(_folder(run), data=data, backend=model, interruptible=_in_main_thread())
     return Run(finished.path)
 
 
-async def replay_async(run: str | Path | Run) -> running.Replayed:
+async def replay_async(run: str | Path | Run, *, data: Dataset | None = None) -> running.Replayed:
     """Execute a run again without a model call and compare it; see :func:`simengine.scenario.running.replay`."""
-    return await running.replay(_folder(run))
+    return await running.replay(_folder(run), data=data)
 
 
 def run(
-    scenario: str | Path, set: Sets | None = None, *, out: str | Path | None = None, model: LanguageModel | None = None
+    scenario: str | Path,
+    set: Sets | None = None,
+    *,
+    data: Dataset | None = None,
+    out: str | Path | None = None,
+    model: LanguageModel | None = None,
 ) -> Run:
     """:func:`run_async`, blocking; also inside a running loop (a notebook), in a thread of its own."""
-    return _blocking(run_async(scenario, set, out=out, model=model))
+    return _blocking(run_async(scenario, set, data=data, out=out, model=model))
 
 
 def run_variants(
@@ -68,14 +84,14 @@ def run_variants(
     return _blocking(run_variants_async(scenario, set, out=out, model=model))
 
 
-def resume(run: str | Path | Run, *, model: LanguageModel | None = None) -> Run:
+def resume(run: str | Path | Run, *, data: Dataset | None = None, model: LanguageModel | None = None) -> Run:
     """:func:`resume_async`, blocking."""
-    return _blocking(resume_async(run, model=model))
+    return _blocking(resume_async(run, data=data, model=model))
 
 
-def replay(run: str | Path | Run) -> running.Replayed:
+def replay(run: str | Path | Run, *, data: Dataset | None = None) -> running.Replayed:
     """:func:`replay_async`, blocking."""
-    return _blocking(replay_async(run))
+    return _blocking(replay_async(run, data=data))
 
 
 def check(scenario: str | Path, set: Sets | None = None, *, dependencies: bool = False) -> Plan:

@@ -10,7 +10,7 @@ import msgspec
 
 from simengine.errors import InputError, LogError
 from simengine.llm import LanguageModel
-from simengine.measure import Result
+from simengine.measure import Result, side_by_side
 from simengine.runlog import Reader
 from simengine.scenario.drive import Observer
 from simengine.scenario.folder import Folder
@@ -28,18 +28,8 @@ class ManyReport(msgspec.Struct, frozen=True):
     variants: dict[str, Report]
 
     def results(self) -> list[Result]:
-        """All results, each ranker under its variant's name; what every variant found alike stands there once."""
-        found: dict[Result, list[str]] = {}
-        for variant, report in self.variants.items():
-            for result in report.results:
-                found.setdefault(result, []).append(variant)
-        results = []
-        for result, variants in found.items():
-            if len(variants) == len(self.variants):
-                results.append(result)
-            else:
-                results += [msgspec.structs.replace(result, ranker=f"{name}: {result.ranker}") for name in variants]
-        return results
+        """All results, each ranker under its variant's name; one that every variant found alike stands there once."""
+        return side_by_side({name: report.results for name, report in self.variants.items()})
 
 
 async def run_many(

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from simengine.data import MarketSettings, market_truth
 from simengine.llm import CallStore, Completion
 from simengine.measure import Result, evaluate
 from simengine.measure.logged import RankingReader
+from simengine.measure.recovery import Recovered, Recovery
 from simengine.rankers import RANKERS
 from simengine.runlog import EventLine, Reader
 from simengine.scenario.drive import Driven
@@ -34,7 +36,8 @@ class Report(msgspec.Struct, frozen=True):
 
     ``failures`` counts units by task and reason, ``over_limit`` the texts that are longer than their prompts asked
     for, by agent kind and slot, ``schedule`` stale reads and lost writes of a batch schedule, ``skipped`` the test
-    cases that some ranker has not ranked, by reason; ``hash`` is that of the semantic records.
+    cases that some ranker has not ranked, by reason; ``recovered`` what the agents recovered of a market's ground truth
+    (empty for other data); ``hash`` is that of the semantic records.
     """
 
     model: str
@@ -44,6 +47,7 @@ class Report(msgspec.Struct, frozen=True):
     over_limit: dict[str, int]
     schedule: dict[str, int]
     skipped: dict[str, dict[str, int]]
+    recovered: list[Recovered]
     notes: list[str]
     events: int
     hash: str
@@ -55,8 +59,11 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
     rankings = {name: RankingReader(setup.dataset.cases, name) for name, _, rank in setup.stages() if rank}
     failures: Counter[str] = Counter()
     over: Counter[str] = Counter()
+    recovery = _recovery(setup)
     reader = Reader(folder.events)
     for line in reader:
+        if recovery is not None:
+            recovery.take(line)
         for unit, outcome in line.units.items():
             if outcome != "ok":
                 failures[f"{unit.partition('/')[0] or line.kind}: {outcome}"] += 1
@@ -72,6 +79,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         over_limit=dict(sorted(over.items())),
         schedule={} if scenario.engine.schedule == "chronological" else _schedule(driven),
         skipped=skipped,
+        recovered=[] if recovery is None else recovery.results(scenario.seed),
         notes=list(setup.dataset.notes),
         events=reader.end.events if reader.end else 0,
         hash=reader.sum,
@@ -81,6 +89,11 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
     part.write_bytes(text + b"\n")
     part.replace(folder.report)  # in one step: a report that is there is a whole one, and marks the run as finished
     return report
+
+
+def _recovery(setup: Setup) -> Recovery | None:
+    market = setup.scenario.data
+    return Recovery(setup.dataset, market_truth(market)) if isinstance(market, MarketSettings) else None
 
 
 def _over_limit(line: EventLine, limits: Mapping[tuple[str, str], int]) -> Iterator[str]:

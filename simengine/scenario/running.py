@@ -15,6 +15,7 @@ import msgspec
 import structlog
 
 from simengine import llm
+from simengine.data import Dataset
 from simengine.errors import InputError, LogError, RunStopped
 from simengine.kernel import Restored
 from simengine.llm import CallStore, LanguageModel
@@ -52,23 +53,25 @@ class Replayed:
 
 async def run(
     scenario: Scenario,
-    data: Mapping[str, Any],
+    plain: Mapping[str, Any],
     *,
+    data: Dataset | None = None,
     out: Path | None = None,
     backend: LanguageModel | None = None,
     environ: Mapping[str, str] = os.environ,
     observe: Observer | None = None,
     interruptible: bool = False,
 ) -> Finished:
-    """Run a scenario into a new folder. ``data`` is the scenario as plain data, kept in the folder.
+    """Run a scenario into a new folder. ``plain`` is the scenario as plain data, kept in the folder.
 
-    ``backend`` stands in for the scenario's own. Raises :class:`InputError` before anything is made, and
-    :class:`RunStopped`, with the command that resumes, where the run was stopped.
+    ``data`` stands in for the data set that the scenario names, ``backend`` for its own model. Raises
+    :class:`InputError` before anything is made, and :class:`RunStopped`, with the command that resumes, where the run
+    was stopped.
     """
-    setup = Setup.of(scenario)
+    setup = Setup.of(scenario, data)
     chosen = backend or llm.make_backend(scenario.llm, environ)
     folder = Folder.new(scenario.name, out)
-    folder.scenario.write_text(dump(_portable(data)), encoding="utf-8")
+    folder.scenario.write_text(dump(_portable(plain)), encoding="utf-8")
     provenance = _provenance(scenario.llm.limits.concurrency, None)
     writer = Writer(folder.events, setup.header, provenance)
     return await _go(setup, folder, writer, chosen, [], observe, interruptible)
@@ -78,6 +81,7 @@ async def resume(
     path: Path,
     sets: Sequence[str] = (),
     *,
+    data: Dataset | None = None,
     repair: bool = False,
     backend: LanguageModel | None = None,
     environ: Mapping[str, str] = os.environ,
@@ -92,19 +96,21 @@ async def resume(
     folder = Folder.of(path)
     with Reader(folder.events, repair=repair) as reader:
         scenario, _ = read(folder.scenario, sets)
-        setup = Setup.of(scenario)
+        setup = Setup.of(scenario, data)
         _same(reader.header, setup.header, folder)
         history = [line.restored() for line in reader]
     if reader.end is not None:
         return await _report_again(setup, folder, history)
     if reader.torn is not None:
-        log.warning("log cut before a broken line", file=str(folder.events), line=reader.torn)
+        log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
     chosen = backend or llm.make_backend(scenario.llm, environ)
     writer = Writer.again(folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed)
     return await _go(setup, folder, writer, chosen, history, observe, interruptible)
 
 
-async def replay(path: Path, sets: Sequence[str] = (), *, observe: Observer | None = None) -> Replayed:
+async def replay(
+    path: Path, sets: Sequence[str] = (), *, data: Dataset | None = None, observe: Observer | None = None
+) -> Replayed:
     """Execute a run again from its journal, with no model call, and compare each event with its log.
 
     Raises :class:`~simengine.errors.Divergence` at the first difference, :class:`~simengine.errors.ReplayMiss` where
@@ -114,7 +120,7 @@ async def replay(path: Path, sets: Sequence[str] = (), *, observe: Observer | No
     finished, rows = _extent(folder)
     with Reader(folder.events) as reader, CallStore(folder.calls, read_only=True) as store:
         scenario, _ = read(folder.scenario, sets)
-        setup = Setup.of(scenario)
+        setup = Setup.of(scenario, data)
         _same(reader.header, setup.header, folder)
         # The log says where the run ends. It may go past a failure, for a resume may skip what a run stopped at.
         setup = replace(setup, rules=msgspec.structs.replace(setup.rules, stop_on_error=False))

@@ -106,7 +106,7 @@ class Scenario(Section):
             exclude={
                 "name": True,
                 "prompts": True,
-                "data": {"path", "negatives"},
+                "data": {"path": True, "negatives": True, "items": {"path"}},
                 "llm": {"base_url", "api_key", "limits", "timeout", "retry", "latency"},
                 "engine": {"window", "on_error"},
             },

@@ -6,7 +6,6 @@ import hashlib
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from operator import attrgetter
 
 import msgspec
@@ -16,7 +15,7 @@ from simengine.errors import InputError
 from simengine.kernel import Event, Period, Rules
 from simengine.llm import LanguageModel
 from simengine.llm.prompts import PromptBook
-from simengine.methods import Method, Ranks, make
+from simengine.methods import Method, Ranks, make, prompts
 from simengine.methods.turn import Asker
 from simengine.runlog import SCHEMA, Header
 from simengine.scenario.schema import RankStage, Scenario, every
@@ -39,13 +38,13 @@ class Setup:
     header: Header
 
     @classmethod
-    def of(cls, scenario: Scenario) -> Setup:
-        """Load and check everything. Raises :class:`InputError`."""
-        dataset = load(scenario.data)
+    def of(cls, scenario: Scenario, data: Dataset | None = None) -> Setup:
+        """Load and check everything; ``data`` stands in for what the scenario names. Raises :class:`InputError`."""
+        dataset = data if data is not None else load(scenario.data)
         if any(stage.rank for stage in scenario.stages) and any(case.candidates is None for case in dataset.cases):
             dataset = with_drawn_candidates(dataset, NEGATIVES, scenario.seed)
-        prompts = PromptBook(files("simengine.methods") / "prompts" / scenario.method.kind, scenario.prompts)
-        return cls(scenario, dataset, prompts, _rules(scenario, dataset.unit), _header(scenario, dataset, prompts))
+        book = PromptBook(prompts(scenario.method.kind), scenario.prompts)
+        return cls(scenario, dataset, book, _rules(scenario, dataset.unit), _header(scenario, dataset, book))
 
     def method(self, model: LanguageModel) -> Method:
         """The scenario's method on these data, asking ``model``."""
@@ -130,12 +129,12 @@ def _period(text: str, unit: Unit, field: str) -> Period | None:
     return Period(span=span)
 
 
-def _header(scenario: Scenario, dataset: Dataset, prompts: PromptBook) -> Header:
+def _header(scenario: Scenario, dataset: Dataset, book: PromptBook) -> Header:
     return Header(
         schema=SCHEMA,
         name=scenario.name,
         seed=scenario.seed,
         scenario=hashlib.sha256(msgspec.json.encode(scenario.semantic(), order="sorted")).hexdigest(),
         data=dataset.digest,
-        prompts=prompts.hashes(),
+        prompts=book.hashes(),
     )

@@ -62,7 +62,7 @@ def test_an_agents_story_says_where_each_phrase_came_from(folder: Path, first: d
     told = trace(folder, "--agent", user)
     head, kept, learned = told.split("\n\n")[:3]
     assert head.splitlines()[0] == f"{user}/short@0  before the run"
-    assert kept.startswith(f"{user}/long@1  {first['event']}, time {first['time']}\n")
+    assert kept.startswith(f"{user}/long@1  {first['event']}, time {first['time']}")
     assert learned.startswith(f"{user}/short@1  {first['event']}, time {first['time']}, reflect.user/r1\n")
     assert "\n  + " in learned
     assert f"because {user}/short@0, " in learned

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from simengine.data import DataSettings, MarketSettings, load
-from simengine.data.catalogue import STYLES, title
+from simengine.data.catalogue import INTERESTS, phrases, title
+from simengine.data.catalogue_words import DOMAINS, STYLES
 
 
 def market(**settings):
@@ -43,10 +45,17 @@ def test_titles_never_repeat():
     assert len(set(titles)) == 2000
 
 
-def test_a_tiny_market_reports_missing_negatives():
+def test_a_tiny_market_says_how_little_it_can_show():
     dataset = market(users=3, items=6, interactions=5)
     assert all(case.target in case.candidates for case in dataset.cases)
-    assert [note for note in dataset.notes if note.endswith("test cases have fewer than 9 negatives to draw")]
+    assert {len(case.candidates) for case in dataset.cases} == {2}
+    assert dataset.notes == ("only 2 items are left to be shown at the last visit",)
+
+
+def test_what_is_hardly_ever_shown_is_still_shown_when_nothing_else_is_left():
+    # By the Zipf law the last items have a chance of 40 ** -9 each, which no number of attempts would meet.
+    dataset = market(users=2, items=40, interactions=35, skew=9)
+    assert all(len(items) == 35 for items in dataset.own.values())
 
 
 def share_of_favourite(dataset) -> float:
@@ -72,6 +81,34 @@ def test_sharpness_and_skew_do_what_they_say():
     assert even < 0.15 < 0.3 < skewed
 
 
+def place_of_target(dataset) -> float:
+    """Mean over the test cases of the target's place among the candidates in order of popularity, 0 to 1."""
+    counts = Counter(row.item for row in dataset.training_part)
+    places = []
+    for case in dataset.cases:
+        others = [counts[item] for item in case.candidates if item != case.target]
+        below = sum((count < counts[case.target]) + (count == counts[case.target]) / 2 for count in others)
+        places.append(below / len(others))
+    return sum(places) / len(places)
+
+
+def test_on_the_null_market_any_candidate_could_have_been_the_target():
+    # The mean of n uniform places has the standard deviation 1 / sqrt(12 n): 0.0065 for 2,000 users.
+    dataset = market(users=2000, planted=False, skew=1.2)
+    assert abs(place_of_target(dataset) - 0.5) < 0.02
+    assert share_of_favourite(dataset) == pytest.approx(share_of_favourite(market(users=2000, sharpness=0)), abs=0.02)
+
+
+def test_the_null_market_has_the_sizes_and_words_of_the_planted_one():
+    planted, null = market(), market(planted=False)
+    assert list(planted.items.values()) == list(null.items.values())
+    assert planted.users == null.users
+    assert [len(part) for part in (planted.train, planted.history)] == [
+        len(part) for part in (null.train, null.history)
+    ]
+    assert planted.digest != null.digest
+
+
 def test_clocks():
     steps, times = market(clock="step"), market(clock="time")
     assert (steps.unit, times.unit) == ("step", "s")
@@ -81,8 +118,27 @@ def test_clocks():
 
 
 def test_all_styles_can_be_used():
-    categories = {item.category.split(";")[0] for item in market(interests=12).items.values()}
-    assert categories == {style for style, _ in STYLES}
+    items = market(items=200, interests=12, domains=4).items.values()
+    assert {item.category.split("; ")[1] for item in items} == {
+        style for styles in STYLES.values() for style, _ in styles
+    }
+
+
+def test_no_phrase_of_an_interest_can_be_found_in_one_of_another():
+    owned = [(interest, phrase) for interest in range(len(INTERESTS)) for phrase in phrases(interest, len(DOMAINS))]
+    assert len(owned) == 12 * (1 + 6 + 3 * (1 + 4))
+    for interest, phrase in owned:
+        found = re.compile(rf"\b{re.escape(phrase)}\b", re.IGNORECASE)
+        assert {other for other, text in owned if found.search(text)} == {interest}
+
+
+def test_domains_share_out_the_items_of_each_interest():
+    dataset = market(items=48, interests=3, domains=4)
+    counts = Counter((item.extra["domain"], item.category.split("; ")[1]) for item in dataset.items.values())
+    assert len(counts) == 12 and set(counts.values()) == {4}
+    assert all(item.category.startswith(f"{item.extra['domain']}; ") for item in dataset.items.values())
+    assert dataset.noun == "item"
+    assert market().noun == "album"
 
 
 def test_settings_are_strict():
@@ -92,3 +148,5 @@ def test_settings_are_strict():
     for wrong in ({"format": "market", "user": 3}, {"format": "market", "items": 8, "interactions": 8}, {"path": "x"}):
         with pytest.raises(ValidationError):
             adapter.validate_python(wrong)
+    with pytest.raises(ValidationError, match="Opera is not among the interests of this market, which are Harbour, G"):
+        market(interests=2, fashions=[{"interest": "Opera", "share": 0.5, "from_day": 0, "days": 9}])

@@ -53,6 +53,12 @@ def child(delay: int, *ops: Op, writes: tuple[str, ...] = ("user:0",), promise: 
     return ("spawn", delay, Script(writes, ops, promise))
 
 
+SHOPPING = [
+    (time, Script(("shop:0",), (("read", "shop:0", False), ("note",), ("write", "shop:0", time, "memory"))))
+    for time in range(10)
+]
+
+
 BY_HAND = {
     "a reader waits for the children of an earlier event, and looks again after each wait": world(
         (0, Script((), (*SLOW, child(1, *SLOW, *COUNT)), (0, ("user:0",)))),
@@ -101,6 +107,8 @@ BY_HAND = {
         (0, Script(("user:0",), (*LOOK, *COUNT))),
         batch=3,
     ),
+    "a publication inside a batch is not seen by the batch": world(*SHOPPING, period=("rows", 2), batch=3),
+    "a batch that opens between publications sees the older": world(*SHOPPING, period=("rows", 4), batch=3),
     "branches see the event as of their opening": world(
         (
             0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from playing import Handling, Kept, answer, count, event, play
@@ -213,15 +212,19 @@ async def test_a_sink_that_fails_ends_the_run_and_gets_nothing_more(alone: bool)
 async def test_stop_on_error_ends_before_the_earliest_failure(earlier: bool) -> None:
     """Row 5 fails at once; row 2 is slower, and fails where ``earlier``; row 7 is slow, row 1 slower than all."""
     latency = {"row1": 60, "row2": 30, "row5": 0, "row7": 40}
-    started: list[str] = []
+    asked_again: list[str] = []
+
+    async def ask_again(call: Call) -> tuple[None, str]:
+        asked_again.append(call.id)
+        return None, "answered"
 
     async def handle(context: Context) -> None:
         name = context.event.id
-        started.append(name)
         fails = name == "row5" or (earlier and name == "row2")
 
-        async def run(branch: Context) -> Any:
-            return await branch.effect(answer(latency.get(name, 3), fails), "ask")
+        async def run(branch: Context) -> None:
+            await branch.effect(answer(latency.get(name, 3), fails), "ask")
+            await branch.effect(ask_again, "again")
 
         await context.unit("choose", run)
 
@@ -231,6 +234,8 @@ async def test_stop_on_error_ends_before_the_earliest_failure(earlier: bool) -> 
         await engine.run()
     assert kept.ids == [f"row{n}" for n in range(2 if earlier else 5)]
     assert caught.value.where == {"event": "row2" if earlier else "row5"}
+    ahead = (0, 1, 3, 4) if earlier else (0, 1, 2, 3, 4)
+    assert sorted(asked_again) == [f"row{n}#choose/again" for n in ahead]  # nothing starts behind a failure
     assert (engine.abandoned, engine.progress["failed"]) == (0, 0)
 
 

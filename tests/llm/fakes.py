@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+from itertools import pairwise
 
 from simengine.llm.backends.scripted import Scripted
 from simengine.llm.request import Completion, Message, Request, Sampling
@@ -37,14 +39,24 @@ class Held:
         self.calls[at][1].set_result(Completion(text))
 
 
-class Sleeper:
-    """Pauses that take no time and are kept."""
+class Watch:
+    """A model that answers in turn, like :func:`in_turn`, and keeps the loop's times at which it was asked."""
 
-    def __init__(self) -> None:
-        self.pauses: list[float] = []
+    def __init__(self, *answers: str | Exception, then: str | Exception = "yes") -> None:
+        self._answers = list(answers)
+        self._then = then
+        self.times: list[float] = []
 
-    async def __call__(self, seconds: float) -> None:
-        self.pauses.append(seconds)
+    async def complete(self, request: Request) -> Completion:
+        self.times.append(asyncio.get_running_loop().time())
+        answer = self._answers.pop(0) if self._answers else self._then
+        if isinstance(answer, Exception):
+            raise copy.copy(answer)
+        return Completion(answer)
+
+    @property
+    def pauses(self) -> list[float]:
+        return [later - earlier for earlier, later in pairwise(self.times)]
 
 
 def in_turn(*answers: str | Exception) -> Scripted:

@@ -13,25 +13,37 @@ from hypothesis import strategies as st
 from simengine.errors import CallFailed
 from simengine.llm import task
 from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical import ITEM_LIMIT, POSITION_PULL, USER_LIMIT, Lexical, scores
+from simengine.llm.backends.lexical import ITEM_LIMIT, POSITION_PULL, USER_LIMIT, Lexical
+from simengine.llm.backends.lexical_score import Option, scores
 from simengine.llm.prompts import PromptBook, Slot
 from simengine.llm.request import Message, Request, Usage
-from simengine.llm.task import CHOOSE, RANK, REFLECT_ITEM_WRONG, REFLECT_USER_RIGHT, REFLECT_USER_WRONG, Task
+from simengine.llm.task import (
+    ANALYSE_ITEM,
+    ANALYSE_USER,
+    CHOOSE,
+    RANK,
+    REFLECT_ITEM_WRONG,
+    REFLECT_USER_RIGHT,
+    REFLECT_USER_WRONG,
+    Task,
+)
 
 PACKAGED = files("simengine") / "methods" / "prompts" / "agentcf"
 BOOK = PromptBook(PACKAGED)
 GENRES = ("Pop", "Classic Rock", "Album-Oriented Rock (AOR)", "Jazz", "Vocal Jazz", "Blues", "Folk", "R&B", "Disco")
 NAMES = ("Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf", "Hotel", "India", "Juliett")
 CATEGORY = st.lists(st.sampled_from(GENRES), max_size=3, unique=True).map("; ".join)
-MEMORY = st.builds(
-    lambda likes, dislikes: f"I like: {'; '.join(likes)}.\nI dislike: {'; '.join(dislikes)}.",
-    st.lists(st.sampled_from(GENRES), min_size=1, unique=True),
-    st.lists(st.sampled_from(GENRES), min_size=1, unique=True),
-)
+LISTED = st.lists(st.sampled_from(GENRES), min_size=1, unique=True).map("; ".join)
+MEMORY = st.tuples(LISTED, LISTED, LISTED).map("I love: {0[0]}.\nI like: {0[1]}.\nI dislike: {0[2]}.".format)
 
 
 def item(title: str, category: str) -> str:
     return BOOK.text("item", {"title": title, "category": category}, "CD")
+
+
+def option(title: str, category: str) -> Option:
+    """What the backend sees in an item that has gathered nothing: title and category, not that it is a CD."""
+    return Option(lt.distinct(lt.own_phrases(item(title, category), title), without=("CD",)))
 
 
 def reply(what: Task[object], slots: dict[str, Slot], book: PromptBook = BOOK) -> str:
@@ -52,7 +64,7 @@ def shown(memory: str, *items: tuple[str, str]) -> dict[str, Slot]:
 def tried(memory: str, rejected: tuple[str, str], preferred: tuple[str, str], limit: int) -> dict[str, Slot]:
     slots = shown(memory, rejected, preferred)
     told = {"chosen": rejected[0], "preferred": preferred[0], "rejected": rejected[0]}
-    return {**slots, **told, "explanation": "It stands first.", "limit": str(limit)}
+    return {**slots, **told, "explanation": "It stands first.", "limit": str(limit), "reflection": ""}
 
 
 def test_it_takes_what_is_liked_and_leaves_what_is_disliked() -> None:
@@ -64,7 +76,7 @@ def test_it_takes_what_is_liked_and_leaves_what_is_disliked() -> None:
 
 def test_memories_written_by_others_are_read() -> None:
     memory = "I enjoy slow jazz with soulful vocals. I don't really care for pop."
-    assert lt.read_taste(memory, "CD") == lt.Taste(("slow jazz with soulful vocals",), ("pop",))
+    assert lt.read_taste(memory, "CD") == lt.Taste(likes=("slow jazz with soulful vocals",), dislikes=("pop",))
     assert lt.read_taste("I love jazz, but pop bores me.", "CD").likes == ("jazz",)
     assert lt.read_taste("I tend to dislike comedy and opera.", "CD").dislikes == ("comedy", "opera")
     assert ask(CHOOSE, shown(memory, ("Alpha", "Pop"), ("Bravo", "Vocal Jazz"))).index == 1
@@ -77,21 +89,68 @@ def test_an_uninformed_user_takes_the_first() -> None:
         assert (choice.index, "tells them apart" in choice.explanation) == (0, True)
 
 
+def best(options: list[Option], taste: lt.Taste) -> int:
+    """The option that scores best, and clearly so."""
+    found = scores(options, taste)
+    first, second = sorted(found)[:-3:-1]
+    assert first > second + 1e-9
+    return found.index(first)
+
+
 def test_a_word_that_all_options_have_says_nothing() -> None:
-    taste = lt.Taste(("Rock", "Jazz"), ())
-    assert scores([("Rock",), ("Rock", "Jazz")], taste)[0] == 0.0
-    assert scores([("Rock",), ("Rock", "Jazz")], taste)[1] > 0.0
+    one, other = scores([Option(("Rock",)), Option(("Rock", "Jazz"))], lt.Taste(likes=("Rock", "Jazz")))
+    assert one == 0.0 < other
+
+
+WEIGHED = {
+    "a like that came up again goes before one that did not": (
+        lt.Taste(loves=("Jazz",), likes=("Folk",)),
+        [Option(("Folk",)), Option(("Jazz",)), Option(("Pop",))],
+    ),
+    "a new like goes before an old one": (
+        lt.Taste(likes=("Jazz", "Blues", "Disco", "Folk")),
+        [Option(("Folk",)), Option(("Jazz",)), Option(("Pop",))],
+    ),
+    "a word that few options have tells more": (
+        lt.Taste(likes=("Folk Jazz",)),
+        [Option(("Folk",)), Option(("Jazz",)), Option(("Folk",)), Option(("Pop",))],
+    ),
+    "a long description does not win by its length": (
+        lt.Taste(likes=("Jazz", "Folk")),
+        [Option(("Folk", "Opera", "Swing", "Ska")), Option(("Jazz",)), Option(("Pop",))],
+    ),
+    "what is disliked goes behind what is unknown": (
+        lt.Taste(dislikes=("Folk",)),
+        [Option(("Folk",)), Option(("Jazz",), ("Pop",))],
+    ),
+    "an item gains by adopters of a like taste": (
+        lt.Taste(likes=("Blues",)),
+        [Option(("Folk",)), Option(("Jazz",), ("Blues",)), Option(("Pop",))],
+    ),
+    "but less than by its own words": (
+        lt.Taste(likes=("Blues",)),
+        [Option(("Folk",), ("Blues",)), Option(("Blues",)), Option(("Pop",))],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHED)
+def test_what_makes_an_option_better(case: str) -> None:
+    taste, options = WEIGHED[case]
+    if case.startswith("what is disliked"):
+        assert scores(options, taste)[0] < 0.0 == scores(options, taste)[1]
+    else:
+        assert best(options, taste) == 1
 
 
 @given(memory=MEMORY, first=CATEGORY, second=CATEGORY)
 def test_swapping_two_options_moves_the_choice_only_within_the_pull(memory: str, first: str, second: str) -> None:
     items = (("Alpha", first), ("Bravo", second))
     chosen = [ask(CHOOSE, shown(memory, *order)).index for order in (items, items[::-1])]
-    phrases = [lt.own_phrases(item(*one), one[0]) for one in items]
-    one, other = scores(phrases, lt.read_taste(memory, "CD"))
+    one, other = scores([option(*each) for each in items], lt.read_taste(memory, "CD"))
     if abs(one - other) > POSITION_PULL:
-        best = 0 if one > other else 1
-        assert chosen == [best, 1 - best]
+        taken = 0 if one > other else 1
+        assert chosen == [taken, 1 - taken]
     else:
         assert chosen == [0, 0]
 
@@ -99,7 +158,7 @@ def test_swapping_two_options_moves_the_choice_only_within_the_pull(memory: str,
 @given(memory=MEMORY, categories=st.lists(CATEGORY, min_size=10, max_size=10), order=st.permutations(range(10)))
 def test_positions_only_break_ties_of_a_ranking(memory: str, categories: list[str], order: list[int]) -> None:
     items = list(zip(NAMES, categories, strict=True))
-    known = scores([lt.own_phrases(item(*one), one[0]) for one in items], lt.read_taste(memory, "CD"))
+    known = scores([option(*one) for one in items], lt.read_taste(memory, "CD"))
     ranked = ask(RANK, shown(memory, *(items[at] for at in order)))
     assert ranked.missing == ()
     expected = sorted(range(10), key=lambda place: (-known[order[place]], place))
@@ -140,10 +199,30 @@ def test_a_user_learns_first_what_tells_the_two_apart_then_keeps_what_was_liked(
         assert ask(what, slots) == "I like: Bravo; Jazz; Pop; Blues.\nI dislike: Alpha; Disco; Folk."
 
 
+def test_what_is_liked_again_is_loved_but_one_item_counts_once() -> None:
+    slots = tried("I love: Soul.\nI like: Blues; Jazz.", ("Alpha", "Pop"), ("Bravo", "Jazz; Soul"), 180)
+    once = ask(REFLECT_USER_WRONG, slots)
+    assert once == "I love: Jazz; Soul.\nI like: Bravo; Blues.\nI dislike: Alpha; Pop."
+    assert ask(REFLECT_USER_RIGHT, {**slots, "memory": once}) == once
+
+
+def test_what_the_rejected_item_has_from_its_adopters_is_not_disliked() -> None:
+    slots = tried("I like: Blues.", ("Alpha", "Pop"), ("Bravo", "Jazz"), 180)
+    options = (item("Alpha", "Pop") + "\nIt suits people who like: Folk.", item("Bravo", "Jazz"))
+    new = ask(REFLECT_USER_WRONG, {**slots, "options": options})
+    assert new == "I like: Bravo; Jazz; Blues.\nI dislike: Alpha; Pop."
+
+
 def test_a_user_forgets_the_oldest_first() -> None:
     memory = "I like: Blues; Folk; Disco; Soul; Funk; Country; Opera; Swing."
     new = ask(REFLECT_USER_WRONG, tried(memory, ("Alpha", "Pop"), ("Bravo", "Jazz"), 12))
     assert new == "I like: Bravo; Jazz; Blues; Folk; Disco; Soul; Funk.\nI dislike: Alpha."
+
+
+def test_a_user_forgets_what_came_up_once_before_what_came_up_again() -> None:
+    memory = "I love: Opera; Swing.\nI like: Blues; Folk; Disco; Soul; Funk; Country."
+    new = ask(REFLECT_USER_WRONG, tried(memory, ("Alpha", "Pop"), ("Bravo", "Jazz"), 14))
+    assert new == "I love: Opera; Swing.\nI like: Bravo; Jazz; Blues; Folk.\nI dislike: Alpha; Pop."
 
 
 def test_the_lesson_of_a_step_turns_the_next_choice() -> None:
@@ -153,10 +232,11 @@ def test_the_lesson_of_a_step_turns_the_next_choice() -> None:
 
 
 def test_an_item_gathers_its_adopters_likes_and_the_other_stays() -> None:
-    slots = tried("I like: Blues; Jazz; Folk.", ("Alpha", "Pop"), ("Bravo", "Jazz"), 50)
+    memory = "I love: Opera; Swing.\nI like: Blues; Jazz; Folk; Soul; Disco."
+    slots = tried(memory, ("Alpha", "Pop"), ("Bravo", "Jazz"), 50)
     rejected, preferred = ask(REFLECT_ITEM_WRONG, slots)
     assert rejected == item("Alpha", "Pop")
-    assert preferred == '"Bravo" is a CD filed under: Jazz.\nIt suits people who like: Blues; Folk.'
+    assert preferred == '"Bravo" is a CD filed under: Jazz.\nIt suits people who like: Opera; Blues; Folk; Soul.'
 
 
 def test_an_item_forgets_its_oldest_adopters_first() -> None:
@@ -173,6 +253,18 @@ def test_a_preference_travels_through_an_item_to_another_user() -> None:
     assert "banjo duels" in ask(REFLECT_USER_WRONG, other)
 
 
+@pytest.mark.parametrize("what", [ANALYSE_USER, ANALYSE_ITEM])
+def test_it_can_say_beforehand_what_it_will_learn(what: Task[str]) -> None:
+    memory = "I like: Blues; Jazz.\nI dislike: Soul; Opera."
+    slots = tried(memory, ("Alpha", "Pop"), ("Bravo", "Jazz; Soul"), 180)
+    assert ask(what, slots) == (
+        "This choice confirms: Jazz. What is newly liked: Bravo; Soul. What is newly disliked: Alpha; Pop. "
+        "What no longer holds: Soul."
+    )
+    same = tried(memory, ("Alpha", "Pop"), ("Alpha", "Jazz"), 180)
+    assert ask(what, same) == "This choice tells nothing new."
+
+
 def test_nothing_is_learned_where_titles_do_not_tell_the_two_apart() -> None:
     slots = tried("I like: Folk.", ("Alpha", "Pop"), ("Alpha", "Jazz"), 50)
     assert ask(REFLECT_USER_WRONG, slots) == "I like: Folk."
@@ -184,7 +276,7 @@ LONG = st.lists(st.sampled_from([f"{one} {two}" for one in NAMES for two in NAME
 
 @given(likes=LONG, gathered=LONG)
 def test_word_limits_are_kept_and_what_is_written_is_read_again(likes: list[str], gathered: list[str]) -> None:
-    memory = f"I like: {'; '.join(likes)}.\nI dislike: {'; '.join(gathered)}."
+    memory = f"I love: {likes[0]}.\nI like: {'; '.join(likes[1:] or ['tango'])}.\nI dislike: {'; '.join(gathered)}."
     slots = tried(memory, ("Kilo", "Pop"), ("Lima", "Jazz"), USER_LIMIT)
     user = ask(REFLECT_USER_WRONG, slots)
     assert len(user.split()) <= USER_LIMIT
@@ -208,6 +300,8 @@ def test_it_says_what_it_is_and_counts_no_tokens() -> None:
 
 
 def test_an_unknown_task_is_refused_with_those_it_knows() -> None:
-    with pytest.raises(CallFailed, match=r"call c7.*'sing'.*\n.*choose, rank, reflect.user, reflect.item") as caught:
+    with pytest.raises(
+        CallFailed, match=r"call c7.*'sing'.*\n.*choose, rank, reflect.user, reflect.item, analyse.user, analyse.item"
+    ) as caught:
         asyncio.run(Lexical().complete(Request("sing", "", (), call="c7")))
     assert caught.value.reason == "unsupported"

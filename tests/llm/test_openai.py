@@ -12,6 +12,7 @@ from standin import StandIn, chat
 
 from simengine.llm.layers.limit import Limit
 from simengine.llm.request import Sampling, Usage
+from simengine.llm.settings import LimitSettings
 
 
 class TestSending:
@@ -48,7 +49,7 @@ class TestSending:
         async with StandIn(latency=0.03) as server:
             model = backend(server, timeout=0.1, limits={"concurrency": 2})
             await model.complete(ask("first"))  # the SDK's first call looks the platform up
-            limited = Limit(model, 2)
+            limited = Limit(model, LimitSettings(concurrency=2))
             started = time.monotonic()
             answers = await asyncio.gather(*(limited.complete(ask(str(n))) for n in range(8)))
             assert time.monotonic() - started > 0.1
@@ -95,7 +96,6 @@ class TestReading:
     @pytest.mark.parametrize(
         ("message", "text", "reasoning"),
         [
-            ({"content": None, "tool_calls": [{"id": "1", "type": "function", "function": {}}]}, "", ""),
             ({"content": "", "reasoning_content": "B"}, "", "B"),
             ({"content": None, "reasoning": "B"}, "", "B"),
             ({"content": "A", "reasoning_content": None, "reasoning": "B"}, "A", "B"),
@@ -111,6 +111,26 @@ class TestReading:
         async with StandIn(reply) as server:
             answer = await complete(server)
         assert (answer.text, answer.reasoning, answer.finish_reason) == (text, reasoning, "stop")
+
+    async def test_an_answer_that_only_calls_a_tool_says_so(self) -> None:
+        """Field case 8: with whatever finish reason, there is no text, and it is plain why."""
+        message = {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": {}}]}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        async with StandIn(lambda body: {**chat("", body), "choices": [choice]}) as server:
+            answer = await complete(server)
+        assert (answer.text, answer.finish_reason) == ("", "tool_calls")
+
+    @pytest.mark.parametrize(("opted", "text"), [(False, ""), (True, "B")])
+    async def test_reasoning_is_an_answer_only_where_the_scenario_says_so(self, opted: bool, text: str) -> None:
+        """Field case 8: content empty, the answer in a field of its own."""
+
+        def reply(body: dict) -> dict:
+            message = {"content": "", "reasoning_content": "B"}
+            return {**chat("", body), "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+
+        async with StandIn(reply) as server:
+            answer = await complete(server, reasoning_as_answer=opted)
+        assert (answer.text, answer.reasoning) == (text, "B")
 
     @pytest.mark.parametrize("choices", [[], None])
     async def test_no_choices_is_an_empty_text(self, choices: object) -> None:

@@ -9,15 +9,17 @@ import traceback
 
 import pytest
 from clients import KEY, ask, backend, complete
-from fakes import Sleeper
-from standin import HANG, RESET, Fault, StandIn, chat, error
+from standin import CUT, HANG, PAGE, RESET, Fault, StandIn, chat, error
+from structlog.testing import capture_logs
 
 from simengine.errors import CallFailed, InputError, RunStopped
+from simengine.llm.attempt import Gauge
 from simengine.llm.backends.endpoint import Endpoint
-from simengine.llm.backends.faults import retry_after
+from simengine.llm.backends.headers import GaugeReader, retry_after, seconds
 from simengine.llm.backends.openai import OpenAI
+from simengine.llm.layers.limit import Limit
 from simengine.llm.layers.retry import Retry
-from simengine.llm.settings import LLMSettings
+from simengine.llm.settings import LimitSettings, LLMSettings, RetrySettings
 from simengine.llm.transient import Transient
 
 
@@ -36,7 +38,6 @@ class TestFaults:
             (error(404, "model not found"), RunStopped, "model not found"),
             (error(429, code="insufficient_quota"), RunStopped, "no quota left"),
             (error(402, "Insufficient Balance"), RunStopped, "no quota left"),
-            (Fault(200, "<html>welcome</html>"), RunStopped, "no chat completion"),
             (Fault(404, "<html>nothing here</html>"), RunStopped, "nothing here"),
         ],
     )
@@ -46,6 +47,29 @@ class TestFaults:
                 await complete(server)
         assert caught.value.where["url"] == f"{server.url}/chat/completions"
         assert caught.value.remedy
+
+    @pytest.mark.parametrize("page", [PAGE, Fault(200, "welcome"), Fault(200, ["a", "b"])])
+    async def test_an_address_that_never_speaks_the_protocol_is_wrong(self, page: Fault) -> None:
+        async with StandIn(faults=[page] * 3) as server:
+            model = backend(server)
+            for _ in range(2):
+                with pytest.raises(Transient, match="no completion"):
+                    await model.complete(ask())
+            with pytest.raises(RunStopped, match="no completion") as caught:
+                await model.complete(ask())
+            await model.aclose()
+        assert caught.value.where["url"] == f"{server.url}/chat/completions"
+        assert caught.value.remedy
+
+    async def test_a_page_among_answers_passes(self) -> None:
+        async with StandIn(faults=[None, *[PAGE] * 9]) as server:
+            model = backend(server)
+            await model.complete(ask())
+            for _ in range(9):
+                with pytest.raises(Transient):
+                    await model.complete(ask())
+            assert (await model.complete(ask())).text == "ok"
+            await model.aclose()
 
     @pytest.mark.parametrize(
         ("fault", "reason"),
@@ -76,12 +100,13 @@ class TestFaults:
         [
             (error(408), "overloaded", None),
             (error(409), "overloaded", None),
-            (error(429, retry_after="2"), "overloaded", 2.0),
-            (error(429, retry_after_ms="1500"), "overloaded", 1.5),
+            (error(429, retry_after="2"), "limited", 2.0),
+            (error(429, retry_after_ms="1500"), "limited", 1.5),
             (error(500), "overloaded", None),
             (Fault(502, "<html>bad gateway</html>"), "overloaded", None),
             (error(529), "overloaded", None),
             (RESET, "connection", None),
+            (CUT, "connection", None),
             (Fault(200, '{"id": "1", "cho', {"Content-Type": "application/json"}), "connection", None),
             (Fault(200, {"error": {"message": "upstream is down", "code": 502}}), "overloaded", None),
         ],
@@ -90,14 +115,33 @@ class TestFaults:
         async with StandIn(faults=[fault]) as server:
             with pytest.raises(Transient) as caught:
                 await complete(server)
-        assert (caught.value.reason, caught.value.retry_after) == (reason, wait)
+        assert (caught.value.reason, caught.value.retry_after, caught.value.free) == (reason, wait, False)
+
+    @pytest.mark.parametrize(
+        ("fault", "limited"),
+        [
+            (Fault(429, {"error": {"message": "Rate limit reached", "type": "tokens"}}), "tokens"),
+            (Fault(429, {"error": {"message": "Rate limit reached", "type": "requests"}}), "requests"),
+            (error(429, "Limit on tokens per min (TPM): Limit 10000, Used 9000, Requested 2000."), "tokens"),
+            (error(429, "You exceeded 3 requests per minute"), "requests"),
+            (error(429, "Too many concurrent requests"), "concurrency"),
+            (error(429, "busy", x_ratelimit_remaining_tokens="0", x_ratelimit_remaining_requests="7"), "tokens"),
+            (error(429, "busy", x_ratelimit_remaining_requests="0"), "requests"),
+            (error(429, "Too Many Requests"), ""),
+        ],
+    )
+    async def test_which_limit_was_met(self, fault: Fault, limited: str) -> None:
+        async with StandIn(faults=[fault]) as server:
+            with pytest.raises(Transient) as caught:
+                await complete(server)
+        assert (caught.value.reason, caught.value.limited) == ("limited", limited)
 
     async def test_nobody_there(self) -> None:
         async with StandIn() as server:
             pass
         with pytest.raises(Transient, match="Connect call failed") as caught:
             await complete(server)
-        assert caught.value.reason == "connection"
+        assert caught.value.reason == "unreachable"
 
     async def test_silence_ends_at_the_time_out(self) -> None:
         """Field case 55: a server that accepts and stays silent costs one attempt of the stated length."""
@@ -127,15 +171,26 @@ class TestFaults:
                 await complete(server)
         assert server.requests == 1
 
-    async def test_a_socket_dropped_on_its_second_request_costs_a_resend_each(self) -> None:
-        """Field case 22: each second request on a kept connection is hung up on; all four calls succeed."""
-        async with StandIn(one_per_socket=True) as server:
-            model = backend(server, limits={"concurrency": 1})
-            retrying = Retry(model, 900, sleep=Sleeper())
-            answers = [await retrying.complete(ask(str(n))) for n in range(4)]
+    @pytest.mark.parametrize("at_once", [1, 4])
+    async def test_a_socket_dropped_on_its_second_request_costs_a_resend_each(self, at_once: int) -> None:
+        """Field case 22: each second request on a kept connection is hung up on; with no budget at all, all succeed.
+
+        With several connections kept, a resend may meet another of them: as many resends as there are connections.
+        """
+        async with StandIn(one_per_socket=True, together=at_once) as server:
+            model = backend(server)
+            retrying = Retry(model, RetrySettings(budget=0))
+            await asyncio.gather(*(retrying.complete(ask(f"first {n}")) for n in range(at_once)))
+            answers = [await retrying.complete(ask(str(n))) for n in range(3)]
             await model.aclose()
-        assert [answer.attempts for answer in answers] == [1, 2, 2, 2]
-        assert server.requests == 7
+        assert [answer.attempts - 1 for answer in answers] == ([1, 1, 1] if at_once == 1 else [4, 1, 1])
+        assert retrying.resent == sum(answer.attempts - 1 for answer in answers)
+
+    async def test_a_reset_on_a_new_connection_is_a_fault_like_others(self) -> None:
+        async with StandIn(faults=[RESET]) as server:
+            with pytest.raises(Transient) as caught:
+                await complete(server)
+        assert not caught.value.free
 
     @pytest.mark.parametrize(
         ("headers", "right"),
@@ -156,6 +211,54 @@ class TestFaults:
     )
     def test_the_pause_that_a_server_asks_for(self, headers: dict[str, str], right: float | None) -> None:
         assert retry_after(headers, now=1768473000.0) == right  # 2026-01-15 10:30:00 UTC
+
+    @pytest.mark.parametrize(
+        ("said", "right"),
+        [
+            ("6m0s", 360.0),
+            ("1m30.5s", 90.5),
+            ("250ms", 0.25),
+            ("17", 17.0),
+            ("2026-01-15T10:30:00Z", 10.0),
+            ("2026-01-15T10:30:00", 10.0),
+            ("2026-01-15T11:30:00+01:00", 10.0),
+            ("1768473003", 13.0),
+            ("1768473003000", 13.0),
+            ("2026-01-15T10:29:00Z", 0.0),
+            ("1h2m", 3720.0),
+            ("1d", 86_400.0),
+            ("soon", None),
+            ("", None),
+            ("m", None),
+        ],
+    )
+    def test_the_spellings_of_a_reset(self, said: str, right: float | None) -> None:
+        """Field case 17; 10 s before 2026-01-15 10:30:00 UTC."""
+        assert seconds(said, now=1768472990.0) == right
+
+    def test_gauges_are_read_and_what_is_illegible_is_warned_of_once(self) -> None:
+        reader = GaugeReader()
+        headers = {
+            "x-ratelimit-limit-requests": "500",
+            "x-ratelimit-remaining-requests": "499",
+            "x-ratelimit-reset-requests": "120ms",
+            "x-ratelimit-remaining-tokens": "0",
+            "x-ratelimit-reset-tokens": "when hell freezes over",
+        }
+        with capture_logs() as logs:
+            read = [reader.read(headers, 0.0) for _ in range(3)]
+        assert read == [{"requests": Gauge(500, 499, 0.12), "tokens": Gauge(None, 0, None)}] * 3
+        assert [(entry["log_level"], entry["said"]) for entry in logs] == [("warning", "when hell freezes over")]
+
+    async def test_gauges_reach_the_layer_that_minds_them(self) -> None:
+        limit_of = {"x_ratelimit_limit_requests": "30", "x_ratelimit_remaining_requests": "29"}
+        async with StandIn(faults=[error(503, **limit_of)]) as server:
+            model = backend(server)
+            limit = Limit(model, LimitSettings())
+            with pytest.raises(Transient):
+                await limit.complete(ask())
+            await model.aclose()
+        assert limit.rates().most_requests == 30
 
 
 class TestAddress:
@@ -179,6 +282,16 @@ class TestAddress:
             except RunStopped as stopped:
                 assert stopped.where["url"] == root + path
         assert server.paths == [path]
+
+    async def test_an_azure_deployment_gets_its_key_where_it_looks_for_it(self) -> None:
+        async with StandIn() as server:
+            address = server.url.replace("/v1", "/openai/deployments/x?api-version=2024-10-21")
+            with pytest.raises(RunStopped):
+                await complete(server, base_url=address)
+            await complete(server)
+        assert server.headers[0]["api-key"] == KEY
+        assert "api-key" not in server.headers[1]
+        assert server.paths[0] == "/openai/deployments/x/chat/completions?api-version=2024-10-21"
 
     @pytest.mark.parametrize("said", ["localhost:8000/v1", "127.0.0.1:1", "ftp://h/v1", "http://", "http://h:port/v1"])
     def test_what_is_no_address(self, said: str) -> None:
@@ -209,6 +322,35 @@ class TestAddress:
         assert server.headers[0]["Authorization"] == f"Basic {token}"
 
 
+class TestProxies:
+    """Field case 27: a proxy that is not there, and a server on loopback."""
+
+    @pytest.fixture(autouse=True)
+    def _proxy(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("NO_PROXY", "no_proxy", "http_proxy", "all_proxy", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    async def test_without_the_switch_no_proxy_is_asked(self) -> None:
+        async with StandIn() as server:
+            assert (await complete(server)).text == "ok"
+
+    async def test_with_the_switch_the_error_names_the_proxy(self) -> None:
+        async with StandIn() as server:
+            with pytest.raises(Transient, match=r"127\.0\.0\.1:9\b") as caught:
+                await complete(server, trust_env=True)
+        assert caught.value.reason == "unreachable"
+        with pytest.raises(Transient, match=r"127\.0\.0\.1:9\b"):
+            await complete(server, trust_env=True, base_url="http://models.example/v1")
+
+    async def test_with_the_switch_exceptions_are_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+        async with StandIn() as server:
+            assert (await complete(server, trust_env=True)).text == "ok"
+
+
 class TestSecrets:
     """Field case 63: the key is nowhere to be read, whatever the server echoes."""
 
@@ -225,6 +367,7 @@ class TestSecrets:
             Fault(500, "x" * 455 + ECHO),  # a cut before the hiding would halve the key
             Fault(200, ECHO),
             Fault(200, {"error": ECHO}),
+            Fault(200, f'{{"echo": "{ECHO}', {"Content-Type": "application/json"}),
         ],
     )
     @pytest.mark.parametrize("place", ["key", "login", "query"])

@@ -200,7 +200,7 @@ class TestSettings:
     def test_the_defaults_are_deterministic_and_need_no_server(self) -> None:
         settings = LLMSettings()
         assert (settings.backend, settings.timeout, settings.limits.concurrency, settings.retry.budget) == (
-            "lexical", 120, 64, 900,
+            "lexical", 120, 64, 1200,
         )  # fmt: skip
         assert settings.sampling_for("choose") == ("", Sampling(temperature=0.0))
         assert settings.sampling_for("choose")[1].deterministic

@@ -277,6 +277,17 @@ def test_a_phrase_that_was_told_is_traced_through_the_message(story: Trace) -> N
     assert origin.since == "user:2/short@1"
 
 
+def test_records_that_hold_it_as_early_and_as_near_are_named_together(tmp_path: Path) -> None:
+    kept = ("user:1", "short", 1, "I like: techno.", ["user:1/short@0", "item:2/about@0", "item:3/about@0"])
+
+    def both(agent: str) -> Mapping[str, Any]:
+        return {"about": "Techno"} if agent.startswith("item") else {"short": ""}
+
+    event = committed("e1", [("item:2", "user:1", "shown", "", []), ("item:3", "user:1", "shown", "", [])], [kept])
+    [origin] = find_origins(Trace(log(tmp_path / "events.jsonl", event), both), "user:1/short@1")
+    assert (origin.path, origin.also) == (("item:2/about@0", "user:1/short@1"), ("item:3/about@0",))
+
+
 def test_what_no_cause_holds_is_new(story: Trace) -> None:
     assert by_phrase(story, "user:2/short@1")["I like: harps"] == Origin(
         "I like", "harps", ("user:2/short@1",), "user:2/short@1"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import time
@@ -21,65 +20,92 @@ WARM = "llm.temperature=0.7"
 REFUSAL = "I'm sorry, I cannot pretend to be a person."
 BABBLE = "Blue skies over the harbour."
 _TITLES = re.compile(r"^Their titles:\n((?:.+\n?)+)", re.MULTILINE)
+Question = tuple[str, str]
+
+# What goes wrong: the task, the how-manieth of its questions, and what is answered, also to the corrective re-ask.
+FLAWS = [
+    ("choose", 5, "refusal"),
+    ("choose", 9, "babble"),
+    ("reflect.user", 7, "babble"),
+    ("reflect.user", 11, "refusal"),
+    ("reflect.item", 6, "filtered"),
+    ("reflect.item", 12, "babble"),
+    ("rank", 1, "babble"),
+    ("rank", 3, "filtered"),
+]
 
 
-def _lot(body: Body) -> int:
-    """A number from 0 to 31 by which a question is answered well or badly: of its task and of the titles shown."""
+def _question(body: Body) -> Question:
+    """The task and the titles shown: what is asked, whatever has been learnt by then."""
+    form = str(body["messages"][0]["content"]).rpartition("exactly this form")[2]
+    marks = {"Chosen": "choose", "self-introduction:": "reflect.user", "description of the first": "reflect.item"}
     titles = _TITLES.search(str(body["messages"][1]["content"]))
     assert titles is not None
-    return hashlib.blake2b(f"k {_task(body)} {titles[1]}".encode(), digest_size=1).digest()[0] % 32
+    return next((task for mark, task in marks.items() if mark in form), "rank"), titles[1]
 
 
-def _flawed(body: Body) -> str | Body:
-    """Two of 32 questions get no answer in the form asked for, one none at all: the content filter holds it back."""
-    lot = _lot(body)
-    if lot == 2:
-        held_back = chat("", body)
-        held_back["choices"][0]["finish_reason"] = "content_filter"
-        return held_back
-    return {0: REFUSAL, 1: BABBLE}.get(lot) or agentcf_reply(body)
+class Flawed:
+    """Answers well, but for the questions of ``flaws``."""
+
+    def __init__(self, flaws: dict[Question, str]) -> None:
+        self.flaws = flaws
+
+    def __call__(self, body: Body) -> str | Body:
+        flaw = self.flaws.get(_question(body))
+        if flaw == "filtered":
+            held_back = chat("", body)
+            held_back["choices"][0]["finish_reason"] = "content_filter"
+            return held_back
+        return {"refusal": REFUSAL, "babble": BABBLE}.get(str(flaw)) or agentcf_reply(body)
+
+    def failures(self, bodies: list[Body]) -> dict[str, int]:
+        """What the report must count, as the server sees it: a bad answer to a re-ask, or an answer held back."""
+        unreadable = {"choose": "unmatched", "rank": "incomplete"}
+        counts: Counter[str] = Counter()
+        for body in bodies:
+            task, _ = question = _question(body)
+            flaw = self.flaws.get(question)
+            if flaw == "filtered":
+                counts[f"{task}: filtered"] += 1
+            elif flaw and len(body["messages"]) > 2:
+                counts[f"{task}: {'refusal' if flaw == 'refusal' else unreadable.get(task, 'no_heading')}"] += 1
+        return dict(sorted(counts.items()))
 
 
-def _task(body: Body) -> str:
-    told = str(body["messages"][0]["content"])
-    asked = {"Chosen": "choose", "self-introduction: <text>": "reflect.user", "description of the first": "reflect.item"}
-    return next((task for mark, task in asked.items() if mark in told.rpartition("exactly this form")[2]), "rank")
-
-
-def _expected_failures(bodies: list[Body]) -> dict[str, int]:
-    """What the report must count, as the server sees it: a bad answer to a re-ask, or an answer held back."""
-    unreadable = {"choose": "unmatched", "rank": "incomplete"}
-    failures: Counter[str] = Counter()
-    for body in bodies:
-        task, lot, asked_again = _task(body), _lot(body), len(body["messages"]) > 2
-        if lot == 2:
-            failures[f"{task}: filtered"] += 1
-        elif lot in (0, 1) and asked_again:
-            failures[f"{task}: {'refusal' if lot == 0 else unreadable.get(task, 'no_heading')}"] += 1
-    return dict(sorted(failures.items()))
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory: pytest.TempPathFactory) -> Flawed:
+    """The flaws, found in a strictly serial run without any: there the k-th question of a task comes k-th."""
+    with StandIn.in_thread(agentcf_reply) as server:
+        sets = [*runs.served(server.url, 1), WARM, "engine.window=1"]
+        runs.run(tmp_path_factory.mktemp("clean") / "run", *sets)
+        asked = list(dict.fromkeys(map(_question, server.bodies)))
+    of_task = {task: [question for question in asked if question[0] == task] for task, _, _ in FLAWS}
+    return Flawed({of_task[task][at]: flaw for task, at, flaw in FLAWS})
 
 
 @pytest.fixture
-def server() -> Iterator[StandIn]:
-    with StandIn.in_thread(_flawed, latency=0.002) as standin:
+def server(flawed: Flawed) -> Iterator[StandIn]:
+    with StandIn.in_thread(flawed, latency=0.002) as standin:
         yield standin
 
 
 @pytest.fixture(scope="module")
-def skipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def skipped(flawed: Flawed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The flawed run that goes on past its failures, one call at a time."""
-    with StandIn.in_thread(_flawed) as server:
+    with StandIn.in_thread(flawed) as server:
         folder = runs.run(tmp_path_factory.mktemp("skipped") / "run", *runs.served(server.url, 1), WARM).path
-        expected = _expected_failures(server.bodies)
+        expected = flawed.failures(server.bodies)
     assert runs.report(folder).failures == expected
-    assert {reason.partition(": ")[2] for reason in expected} >= {"refusal", "filtered", "no_heading"}
+    assert len(expected) >= 7
     return folder
 
 
 def _failed(folder: Path) -> list[int]:
     """The positions of events with a failed unit."""
     return [
-        at for at, event in enumerate(runs.events(folder)) if any(outcome != "ok" for outcome in event["units"].values())
+        at
+        for at, event in enumerate(runs.events(folder))
+        if any(outcome != "ok" for outcome in event["units"].values())
     ]
 
 
@@ -136,4 +162,3 @@ def test_one_call_of_two_hundred_hangs(tmp_path: Path) -> None:
     assert found.report.costs.attempts == server.requests
     assert found.report.events == 80
     assert len(_failed(found.path)) == 1
-

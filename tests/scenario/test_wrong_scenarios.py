@@ -47,7 +47,7 @@ WRONG = {
     ),
     "unknown format": (
         BASE.replace("market", "atomik"),
-        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, market
+        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, frame, market
   Did you mean `atomic`?""",
     ),
     "unknown ranker": (

@@ -17,9 +17,10 @@ class Endpoint:
     """Where to send requests, and with what credentials.
 
     The rule for ``base_url``: trailing slashes are dropped, a bare host gets ``/v1``, any other path and the query
-    are kept as they are, and ``/chat/completions`` is appended to the path. User and password in it go out as basic
-    authentication, in place of the key. ``${VAR}`` in both texts is taken from ``environ``; a variable that is unset
-    or empty is an :class:`InputError` that names it.
+    are kept as they are, and ``/chat/completions`` (or what else is asked for) is appended to the path. User and
+    password in it go out as basic authentication, in place of the key; an Azure deployment is given the key in the
+    header that it looks at, too. ``${VAR}`` in both texts is taken from ``environ``; a variable that is unset or empty
+    is an :class:`InputError` that names it.
     """
 
     def __init__(self, base_url: str, api_key: str, environ: Mapping[str, str]) -> None:
@@ -32,9 +33,13 @@ class Endpoint:
         self.login = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
         host = parts.netloc.rpartition("@")[2]
         self.base = urlunsplit((parts.scheme, host, parts.path.rstrip("/") or "/v1", "", ""))
-        query = f"?{parts.query}" if parts.query else ""
+        self.headers = {"api-key": self.key} if "/openai/deployments/" in self.base and self.key else {}
+        self._query = f"?{parts.query}" if parts.query else ""
         self._secrets = self._find_secrets(parts, api_key, environ)
-        self.url = self.scrub(f"{self.base}/chat/completions{query}")
+
+    def url(self, path: str) -> str:
+        """The whole address of one part of the protocol (``chat/completions``), without secrets."""
+        return self.scrub(f"{self.base}/{path}{self._query}")
 
     def scrub(self, text: str) -> str:
         """The text with ``***`` in place of every secret: servers like to echo the key that they refuse."""

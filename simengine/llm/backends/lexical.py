@@ -3,29 +3,28 @@
 It is rule-based text, not a language model, but it stands where one would: it sees the slots that are in the rendered
 prompt and nothing else, and answers in the same formats, through the same parsers.
 
-How it decides: the memory is split into liked and disliked phrases. A word of an option weighs
-``log(options / options with it)``, so that a word in all options says nothing, times ``log2(1 + n)`` for ``n`` phrases
-that like it, less ``DISLIKE_WEIGHT`` times the same for phrases that dislike it. An option's score is the sum over its
-words, divided by the square root of their number, so that a long description does not win by its length. In a choice
-the first option gets ``POSITION_PULL`` on top, which decides where nothing is known; in a ranking the position only
-breaks ties.
+How it decides: by the overlap of the memory's liked and disliked phrases with the options' words
+(:mod:`~simengine.llm.backends.lexical_score`). In a choice the first option gets ``POSITION_PULL`` on top, which
+decides where nothing is known; in a ranking the position only breaks ties.
+
+How it learns: a user likes the phrases of the item preferred, what it has gathered from others included, loves what he
+liked before already, and dislikes what is the rejected item's own. An item preferred gathers its adopter's love and
+newest likes that are not its own. New phrases stand first, and what does not fit into the word limit falls off the
+end: so a preference travels from user to item to user, and is forgotten unless it comes up again.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from simengine.errors import CallFailed
 from simengine.llm.backends import lexical_text as lt
-from simengine.llm.replies import choice, descriptions, ranking, selfintro
+from simengine.llm.backends.lexical_score import Option, scores
+from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
 from simengine.llm.request import Completion, Request
 
 POSITION_PULL = 0.1
-"""Added to the first option's score in a choice: about half of what one liked word adds to ten words of description."""
-DISLIKE_WEIGHT = 0.5
-"""A disliked word against a liked one: what a user leaves is weaker evidence than what a user takes."""
+"""Added to the first option's score in a choice: less than what one liked word adds, more than nothing."""
 LIKES_SHARE = 0.75
 """The part of a self-introduction's word limit that likes may fill."""
 ADOPTER_PHRASES = 4
@@ -56,10 +55,11 @@ class _Shown:
     def __init__(self, request: Request) -> None:
         self._slots = request.slots
         self.noun = self.text("noun") or "item"
-        self.options = self.texts("options")
+        self.descriptions = self.texts("options")
         titles = self.texts("titles")
         # Where the prompt lists no titles, what an item says of itself names it as well.
-        self.titles = titles if len(titles) == len(self.options) else tuple(map(lt.identity, self.options))
+        self.titles = titles if len(titles) == len(self.descriptions) else tuple(map(lt.name, self.descriptions))
+        self.options = tuple(map(self._option, self.descriptions, self.titles))
         self.taste = lt.read_taste(self.text("memory"), self.noun)
 
     def text(self, name: str) -> str:
@@ -73,83 +73,102 @@ class _Shown:
         text = self.text("limit").strip()
         return int(text) if text.isdecimal() else otherwise
 
-    def phrases(self, index: int) -> tuple[str, ...]:
-        """All phrases of an option: its own, then those of its adopters."""
-        option = self.options[index]
-        own = lt.own_phrases(option, self.titles[index])
-        return lt.distinct((*own, *lt.gathered_phrases(option)), without=(self.noun,))
-
     def outcome(self) -> tuple[int, int] | None:
         """The positions of the preferred and the rejected option; ``None`` where the titles do not tell."""
-        ends = [self._position(self.text("preferred")), self._position(self.text("rejected"))]
-        first, second = ends
+        first, second = self._position(self.text("preferred")), self._position(self.text("rejected"))
         return None if first is None or second is None or first == second else (first, second)
+
+    def _option(self, description: str, title: str) -> Option:
+        own = lt.distinct(lt.own_phrases(description, title), without=(self.noun,))
+        return Option(own, lt.distinct(lt.gathered_phrases(description), without=(self.noun, *own)))
 
     def _position(self, title: str) -> int | None:
         found = [at for at, known in enumerate(self.titles) if known and known == title]
         return found[0] if len(found) == 1 else None
 
 
-def scores(options: Sequence[Sequence[str]], taste: lt.Taste) -> list[float]:
-    """The score of each option, given as its phrases; independent of the options' order to the last bit."""
-    words = [{word for phrase in phrases for word in lt.terms(phrase)} for phrases in options]
-    liked = Counter(word for phrase in taste.likes for word in sorted(set(lt.terms(phrase))))
-    disliked = Counter(word for phrase in taste.dislikes for word in sorted(set(lt.terms(phrase))))
-    spread = Counter(word for found in words for word in found)
-
-    def weight(word: str) -> float:
-        wanted = math.log2(1 + liked[word]) - DISLIKE_WEIGHT * math.log2(1 + disliked[word])
-        return math.log(len(options) / spread[word]) * wanted
-
-    return [math.fsum(map(weight, found)) / math.sqrt(len(found) or 1) for found in words]  # fsum: any order, same sum
-
-
 def _choose(shown: _Shown) -> str:
-    found = scores([shown.phrases(at) for at in range(len(shown.options))], shown.taste)
+    found = scores(shown.options, shown.taste)
     pulled = [score + POSITION_PULL * (at == 0) for at, score in enumerate(found)]
     best = max(range(len(pulled)), key=lambda at: pulled[at])
     return choice.write(shown.noun, shown.titles, best, _reasons(shown, best))
 
 
 def _reasons(shown: _Shown, best: int) -> str:
-    liked = [phrase for phrase in shown.phrases(best) if _overlaps(phrase, shown.taste.likes)]
-    others = [phrase for at in range(len(shown.options)) if at != best for phrase in shown.phrases(at)]
-    disliked = [phrase for phrase in lt.distinct(others) if _overlaps(phrase, shown.taste.dislikes)]
+    option, taste = shown.options[best], shown.taste
+    liked = _overlapping(option.own, (*taste.loves, *taste.likes))
+    others = _overlapping(option.gathered, (*taste.loves, *taste.likes))
+    rest = [phrase for at, other in enumerate(shown.options) if at != best for phrase in other.own]
+    disliked = _overlapping(rest, taste.dislikes)
     said = [f"It meets what I like: {'; '.join(liked)}."] if liked else []
+    said += [f"Those who took it share what I like: {'; '.join(others)}."] if others else []
     said += [f"The other has what I dislike: {'; '.join(disliked)}."] if disliked else []
     return " ".join(said) or "Nothing that I know of my taste tells them apart, so I take what stands first."
 
 
-def _overlaps(phrase: str, others: Sequence[str]) -> bool:
-    return any(set(lt.terms(phrase)) & set(lt.terms(other)) for other in others)
+def _overlapping(phrases: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Those phrases that have a word in common with one of ``others``."""
+    words = {word for other in others for word in lt.terms(other)}
+    return lt.distinct(phrase for phrase in phrases if not words.isdisjoint(lt.terms(phrase)))
 
 
 def _rank(shown: _Shown) -> str:
-    found = scores([shown.phrases(at) for at in range(len(shown.options))], shown.taste)
+    found = scores(shown.options, shown.taste)
     order = sorted(range(len(found)), key=lambda at: -found[at])  # stable: position breaks ties
     return ranking.write([shown.titles[at] for at in order])
 
 
-def _reflect_user(shown: _Shown) -> str:
-    """The preferred item's phrases first, those that the rejected one lacks foremost, then what was liked before."""
+def _learnt(shown: _Shown) -> lt.Taste:
+    """The taste after a step: of what is new, that which the rejected item lacks stands first."""
     taste, outcome = shown.taste, shown.outcome()
-    if outcome is not None:
-        preferred, rejected = (shown.phrases(at) for at in outcome)
-        likes = lt.distinct((*lt.distinct(preferred, without=rejected), *preferred, *taste.likes))
-        taste = lt.Taste(likes, lt.distinct((*rejected, *taste.dislikes), without=likes))
-    return selfintro.write(lt.write_taste(taste, shown.limit(USER_LIMIT), LIKES_SHARE))
+    if outcome is None:
+        return taste
+    preferred, rejected = (shown.options[at] for at in outcome)
+    known = (*taste.loves, *taste.likes)
+    # A title that is liked already tells that this very item was learnt, in the round before for instance.
+    again = () if _held([shown.titles[outcome[0]]], known) else _held(preferred.own, known)
+    loves = lt.distinct((*again, *taste.loves))
+    news = (*lt.distinct((*preferred.own, *preferred.gathered), without=rejected.own), *preferred.own)
+    likes = lt.distinct((*news, *taste.likes), without=loves)
+    dislikes = lt.distinct((*rejected.own, *taste.dislikes), without=(*loves, *likes))
+    return lt.Taste(loves, likes, dislikes)
+
+
+def _held(phrases: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Those phrases that are among the known ones."""
+    held = {lt.terms(phrase) for phrase in known}
+    return tuple(phrase for phrase in phrases if lt.terms(phrase) in held)
+
+
+def _reflect_user(shown: _Shown) -> str:
+    return selfintro.write(lt.write_taste(_learnt(shown), shown.limit(USER_LIMIT), LIKES_SHARE))
 
 
 def _reflect_item(shown: _Shown) -> str:
-    """The preferred item gathers the adopter's newest likes; the rejected one stays as it is."""
-    texts, outcome = list(shown.options), shown.outcome()
+    """The preferred item gathers what its adopter loves most and likes newest; the rejected one stays as it is."""
+    texts, outcome = list(shown.descriptions), shown.outcome()
     if outcome is not None:
         at, _ = outcome
-        about, own = lt.identity(texts[at]), lt.own_phrases(texts[at], shown.titles[at])
-        new = lt.distinct(shown.taste.likes, without=own)[:ADOPTER_PHRASES]
-        gathered = lt.distinct((*new, *lt.gathered_phrases(texts[at])))
-        texts[at] = lt.write_description(about, gathered, shown.limit(ITEM_LIMIT))
+        own, gathered = shown.options[at]
+        new = lt.distinct((*shown.taste.loves[:1], *shown.taste.likes), without=own)[:ADOPTER_PHRASES]
+        texts[at] = lt.write_description(
+            lt.identity(texts[at]), lt.distinct((*new, *gathered)), shown.limit(ITEM_LIMIT)
+        )
     return descriptions.write(shown.noun, *texts)
+
+
+def _analyse(shown: _Shown) -> str:
+    """What the next update will make of a step, in words: for a user's side and for an item's alike."""
+    before, after = shown.taste, _learnt(shown)
+    known = (*before.loves, *before.likes)
+    parts = {
+        "This choice confirms": lt.distinct(after.loves, without=before.loves),
+        "What is newly liked": lt.distinct(after.likes, without=known),
+        "What is newly disliked": lt.distinct(after.dislikes, without=before.dislikes),
+        "What no longer holds": lt.distinct(before.dislikes, without=after.dislikes),
+    }
+    said = [f"{what}: {'; '.join(phrases)}." for what, phrases in parts.items() if phrases]
+    return reflection.write(" ".join(said) or "This choice tells nothing new.")
 
 
 _ANSWERS: dict[str, Callable[[_Shown], str]] = {
@@ -157,4 +176,6 @@ _ANSWERS: dict[str, Callable[[_Shown], str]] = {
     "rank": _rank,
     "reflect.user": _reflect_user,
     "reflect.item": _reflect_item,
+    "analyse.user": _analyse,
+    "analyse.item": _analyse,
 }

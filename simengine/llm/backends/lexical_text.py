@@ -1,22 +1,26 @@
 """How the lexical backend reads and writes memories: as phrases that a person can read and it can read again.
 
-Its own memories are lists after a fixed phrase (``I like: ...; ...``). Other text is taken sentence by sentence and
-cut into phrases at its punctuation, so that memories written by a person or a language model can be read as well.
+Its own memories are lists after a fixed phrase (``I like: ...; ...``), the newest first. Other text is taken sentence
+by sentence and cut into phrases at its punctuation, so that memories written by a person or a language model can be
+read as well.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from simengine.llm.replies import folding
 
+LOVES = "I love: "
 LIKES = "I like: "
 DISLIKES = "I dislike: "
 SUITS = "It suits people who like: "
 
-_LISTS = re.compile(rf"\s*\b({'|'.join(map(re.escape, map(str.strip, (LIKES, DISLIKES, SUITS))))})\s*")
+_LISTS = re.compile(rf"\s*\b({'|'.join(map(re.escape, map(str.strip, (LOVES, LIKES, DISLIKES, SUITS))))})\s*")
+_NAMED = re.compile(r'\A"(.+?)" is an? ')
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,?\s+(?:but|while|whereas|although|however),?\s+")
 _PHRASE = re.compile(r"[,;.!?:]+(?=\s|\Z)|[\"“”()]|\s[-–—]\s|\s(?:and|or|which|that|such as|as well as)\s")
 _DISLIKE = re.compile(
@@ -39,14 +43,15 @@ _EMPTY_TEXT = (
 _EMPTY = frozenset(_EMPTY_TEXT.split())
 
 
-@dataclass(frozen=True)
-class Taste:
-    """What a self-introduction states, as phrases, the newest first."""
+class Taste(NamedTuple):
+    """What a self-introduction states, as phrases, the newest first; ``loves`` are likes that came up again."""
 
-    likes: tuple[str, ...]
-    dislikes: tuple[str, ...]
+    loves: tuple[str, ...] = ()
+    likes: tuple[str, ...] = ()
+    dislikes: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=1 << 16)
 def terms(phrase: str) -> tuple[str, ...]:
     """The words of a phrase that say something, folded, a plural's ``s`` taken off."""
     folded = (word.folded for word in folding.words(folding.plain(phrase)))
@@ -64,28 +69,38 @@ def distinct(phrases: Iterable[str], without: Iterable[str] = ()) -> tuple[str, 
 
 
 def read_taste(memory: str, noun: str) -> Taste:
-    """The likes and dislikes of a self-introduction; liking ``noun`` (what all items are) says nothing."""
-    likes: list[str] = []
-    dislikes: list[str] = []
+    """The taste that a self-introduction states; liking ``noun`` (what all items are) says nothing."""
+    found: dict[str, list[str]] = {LOVES: [], LIKES: [], DISLIKES: []}
     for heading, body in _parts(memory):
         if heading:
-            (dislikes if heading == DISLIKES.strip() else likes).extend(_listed(body))
+            found.get(f"{heading} ", found[LIKES]).extend(_listed(body))
             continue
         for sentence in _SENTENCE.split(body):
-            (dislikes if _DISLIKE.search(sentence) else likes).extend(_phrases(sentence))
-    return Taste(distinct(likes, without=(noun,)), distinct(dislikes, without=(noun,)))
+            found[DISLIKES if _DISLIKE.search(sentence) else LIKES].extend(_phrases(sentence))
+    return Taste(*(distinct(phrases, without=(noun,)) for phrases in found.values()))
 
 
 def write_taste(taste: Taste, limit: int, share: float) -> str:
-    """A self-introduction of at most ``limit`` words, up to ``share`` of them for likes; what is last goes first."""
-    likes = _fit(LIKES, taste.likes, int(limit * share))
-    dislikes = _fit(DISLIKES, taste.dislikes, limit - len(likes.split()))
-    return "\n".join(part for part in (likes, dislikes) if part)
+    """A self-introduction of at most ``limit`` words, up to ``share`` of them for loves and likes.
+
+    Of each list the last goes first; loves have room before likes, and dislikes have what is left.
+    """
+    loves = _fit(LOVES, taste.loves, int(limit * share))
+    likes = _fit(LIKES, taste.likes, int(limit * share) - len(loves.split()))
+    dislikes = _fit(DISLIKES, taste.dislikes, limit - len(loves.split()) - len(likes.split()))
+    return "\n".join(part for part in (loves, likes, dislikes) if part)
 
 
 def identity(option: str) -> str:
     """What an item's description says about the item itself, without what it has gathered from adopters."""
     return _LISTS.split(option, maxsplit=1)[0].strip()
+
+
+def name(option: str) -> str:
+    """What an item's description calls the item: the title that it begins with in quotes, else all of its identity."""
+    about = identity(option)
+    quoted = _NAMED.match(about)
+    return quoted[1] if quoted else about
 
 
 def own_phrases(option: str, title: str) -> tuple[str, ...]:

@@ -1,120 +1,85 @@
-"""The openai backend: any server that speaks the OpenAI chat completions protocol, through the official SDK."""
+"""The openai backend: any server that speaks the OpenAI protocol, through the official SDK, one attempt at a time."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from simengine.errors import CallFailed
+from simengine.llm import attempt
+from simengine.llm.attempt import Gauge
+from simengine.llm.backends.adaptation import Adaptations
+from simengine.llm.backends.client import Sending, open_client, sending
 from simengine.llm.backends.endpoint import Endpoint
-from simengine.llm.backends.faults import brief, from_connection, from_status, stopped
-from simengine.llm.request import Completion, Request, Usage
+from simengine.llm.backends.faults import adaptable, brief, from_connection, from_status, stopped, words
+from simengine.llm.backends.headers import GaugeReader
+from simengine.llm.backends.reading import read_chat, read_completions, read_embeddings, unpack
+from simengine.llm.request import Completion, Message, Request
 from simengine.llm.settings import LLMSettings
+from simengine.llm.tokens import EMBED
 from simengine.llm.transient import Transient
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from httpx2 import Response
+    from openai import APIStatusError, AsyncOpenAI
 
-# Servers on uvicorn drop an idle connection after 5 s. Letting go of it earlier avoids most of the race in which a
-# request is sent into a socket that is being closed.
-_KEEP_IDLE = 4.0
+_CHAT, _COMPLETIONS, _EMBEDDINGS = "chat/completions", "completions", "embeddings"
+_ENOUGH_PAGES = 3  # replies that are none of the protocol, before the first that is: the address is wrong then
 
 
 class OpenAI:
     """Sends each request as one attempt, with a time-out of its own that counts from the moment of sending.
 
-    Raises :class:`Transient` for what may pass, :class:`CallFailed` for what concerns this request alone,
-    :class:`RunStopped` for what concerns them all, and at construction :class:`InputError` for an address or a key
-    that cannot be resolved. The SDK's client is made inside the running loop at the first call; after :meth:`aclose`
-    the backend can be used again, in another loop too.
+    Raises :class:`Transient` for what may pass (or will, with what was just learned about the server),
+    :class:`CallFailed` for what concerns this request alone, :class:`RunStopped` for what concerns them all, and at
+    construction :class:`InputError` for an address or a key that cannot be resolved. ``sent`` of a completion is the
+    body that went out, without what can be read off the request: messages that went out as they are.
+
+    The SDK's client is made inside the running loop at the first call; after :meth:`aclose` the backend can be used
+    again, in another loop too.
     """
 
     def __init__(self, settings: LLMSettings, environ: Mapping[str, str] = os.environ) -> None:
-        self._timeout = settings.timeout
-        self._connections = settings.limits.concurrency
+        self._settings = settings
         self._endpoint = Endpoint(settings.base_url, settings.api_key, environ)
+        self._adaptations = Adaptations(settings.merge_roles)
+        self._gauges = GaugeReader()
+        self._widths: dict[str, int] = {}
+        self._understood = False
+        self._pages = 0
         self._client: AsyncOpenAI | None = None
 
     async def complete(self, request: Request) -> Completion:
         """One attempt at this request."""
-        import aiohttp
-        import openai
+        if self.packs(request):
+            return (await self.complete_many((request,)))[0]
+        messages = self._adaptations.messages(request.model, request.messages)
+        told = {"messages": [msgspec.to_builtins(message) for message in messages]}
+        raw, parameters = await self._post(_CHAT, request, told)
+        sent = parameters if messages is request.messages else parameters | told
+        return read_chat(raw, _json(sent), self._settings.reasoning_as_answer)
 
-        if self._client is None:
-            self._client = self._open()
-        chat = self._client.chat.completions
-        # None of these is in the body where it is None: not sent is not the same as any value.
-        body: dict[str, Any] = {"model": request.model, **msgspec.to_builtins(request.sampling)}
-        messages = [msgspec.to_builtins(message) for message in request.messages]
-        started = time.monotonic()
-        fault: Exception
-        try:
-            async with asyncio.timeout(self._timeout):
-                reply = await chat.create(messages=messages, **body)
-        except TimeoutError:
-            elapsed = time.monotonic() - started
-            fault = Transient(f"no reply within {self._timeout:g} s", reason="timeout", elapsed=elapsed)
-        except openai.APIStatusError as error:
-            fault = from_status(error, self._endpoint, time.monotonic() - started)
-        except (openai.APIConnectionError, aiohttp.ClientError, ValueError) as error:  # ValueError: JSON cut short
-            fault = from_connection(error, self._endpoint, time.monotonic() - started)
-        else:
-            return self._read(reply, msgspec.json.encode(body).decode())
-        # Raised out here, so that it does not hold on to the SDK's error and, through it, to the key in its request.
-        raise fault
+    def packs(self, request: Request) -> bool:
+        """Embeddings and text completions can share an attempt."""
+        return request.task == EMBED or self._settings.api == "completions"
 
-    def _open(self) -> AsyncOpenAI:
-        """The client, with a pool that never makes a request wait, and without time-outs and retries of its own."""
-        import httpx2
-        import openai
-
-        # It would log every address in full, with whatever key stands in its query.
-        logging.getLogger("httpx2").setLevel(logging.WARNING)
-        pool = self._connections
-        transport = openai.DefaultAioHttpClient(
-            timeout=None,
-            auth=self._endpoint.login,
-            limits=httpx2.Limits(max_connections=pool, max_keepalive_connections=pool, keepalive_expiry=_KEEP_IDLE),
-        )
-        return openai.AsyncOpenAI(
-            # Never None or empty: the SDK would then send whatever OPENAI_API_KEY holds to whatever server this is.
-            api_key=self._endpoint.key or "none",
-            base_url=self._endpoint.base,
-            default_query=self._endpoint.query,
-            timeout=None,
-            max_retries=0,
-            http_client=transport,
-        )
-
-    def _read(self, reply: object, sent: str) -> Completion:
-        """The completion in a reply, from whatever of the protocol's fields the server filled."""
-        raw = reply.to_dict(warnings=False) if hasattr(reply, "to_dict") else None
-        if raw is None:
-            problem = f"the address answers, but with no chat completion: {brief(str(reply), self._endpoint)}"
-            raise stopped(problem, self._endpoint, "check llm.base_url (it usually ends in /v1), then resume the run")
-        choices = raw.get("choices")
-        if not choices and raw.get("error"):
-            raise Transient(f"an error inside a reply of status 200: {brief(str(raw['error']), self._endpoint)}")
-        choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
-        message = _mapping(choice.get("message"))
-        text = _text(message.get("content"))
-        finish = _text(choice.get("finish_reason")) or "unknown"
-        if finish == "content_filter" and not text:
-            raise CallFailed("the server's content filter withheld the answer", reason="filtered")
-        return Completion(
-            text=text,
-            finish_reason=finish,
-            usage=_usage(_mapping(raw.get("usage"))),
-            reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-            model=_text(raw.get("model")),
-            sent=sent,
-        )
+    async def complete_many(self, requests: tuple[Request, ...]) -> tuple[Completion, ...]:
+        """One attempt at several requests of one task, model and sampling, for each of which :meth:`packs` holds."""
+        first = requests[0]
+        texts = [self._prompt(request.messages) for request in requests]
+        if first.task == EMBED:
+            raw, parameters = await self._post(_EMBEDDINGS, first, {"input": texts}, {"encoding_format": "float"})
+            answers = read_embeddings(raw, texts, [_json(parameters)] * len(texts))
+            self._check_width(first.model, answers)
+            return answers
+        raw, parameters = await self._post(_COMPLETIONS, first, {"prompt": texts})
+        return read_completions(raw, texts, [_json(parameters | {"prompt": text}) for text in texts])
 
     async def aclose(self) -> None:
         """Close the client and its connections."""
@@ -122,24 +87,100 @@ class OpenAI:
         if client is not None:
             await client.close()
 
+    async def _post(
+        self, path: str, request: Request, content: Mapping[str, Any], extra: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The reply's object, and the parameters (all but ``content``) as they went out."""
+        model, version = request.model, self._adaptations.version(request.model)
+        # None of the sampling parameters is there where it is None: not sent is not the same as any value.
+        asked = {} if request.task == EMBED else msgspec.to_builtins(request.sampling)
+        parameters = {"model": model, **self._adaptations.parameters(model, {**asked, **(extra or {})})}
+        outcome = await self._send(path, {**parameters, **content}, version)
+        # Raised out here, so that it does not hold on to the SDK's error and, through it, to the key in its request.
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome, parameters
 
-def _usage(usage: dict[str, Any]) -> Usage:
-    details = _mapping(usage.get("prompt_tokens_details"))
-    return Usage(
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(details.get("cached_tokens")),
-    )
+    async def _send(self, path: str, body: dict[str, Any], version: int) -> dict[str, Any] | Exception:
+        """The reply's object, or what its failure means."""
+        import aiohttp
+        import httpx2
+        import openai
+
+        if self._client is None:
+            self._client = open_client(self._endpoint, self._settings.trust_env)
+        timeout = self._settings.timeout
+        way: Sending | None = None
+        try:
+            async with asyncio.timeout(timeout) as clock:
+                way = Sending(clock, timeout)
+                sending.set(way)
+                reply = await self._client.post(f"/{path}", body=body, cast_to=httpx2.Response)
+        except TimeoutError:
+            fault: Exception = Transient(f"no reply within {timeout:g} s", reason="timeout")
+        except openai.APIStatusError as error:
+            fault = self._from_status(error, path, body, version)
+        except (openai.APIConnectionError, aiohttp.ClientError) as error:
+            fault = from_connection(error, self._endpoint, way is not None and way.reused)
+        else:
+            return self._object(reply, path)
+        if isinstance(fault, Transient) and way is not None:
+            fault.elapsed = way.elapsed
+        return fault
+
+    def _from_status(self, error: APIStatusError, path: str, body: dict[str, Any], version: int) -> Exception:
+        problem = f"HTTP {error.status_code}: {words(error, self._endpoint)}"
+        if adaptable(error) and self._adaptations.learn(body["model"], body, version, error.param, problem):
+            return Transient(problem, reason="rejected", free=True)
+        return from_status(error, self._endpoint, path, self._hear(error.response))
+
+    def _object(self, reply: Response, path: str) -> dict[str, Any] | Exception:
+        """The JSON object in a reply of status 200, or what it means that there is none."""
+        self._hear(reply)
+        said = brief(reply.text, self._endpoint)
+        try:
+            raw = json.loads(reply.content)  # unlike stricter readers, it takes the lone surrogates that models write
+        except ValueError:
+            if "json" in reply.headers.get("content-type", ""):
+                return Transient(f"a reply that was cut short: {said}", reason="connection")
+            raw = None
+        if not isinstance(raw, dict):
+            return self._page(said, path)
+        if raw.get("error") and not raw.get("choices") and not raw.get("data"):
+            return Transient(f"an error inside a reply of status 200: {brief(str(raw['error']), self._endpoint)}")
+        self._understood = True
+        return raw
+
+    def _page(self, said: str, path: str) -> Exception:
+        """Something else than the protocol: a gateway's passing page, or the wrong address from the beginning."""
+        problem = f"the address answers, but with no completion: {said}"
+        self._pages += 1
+        if self._understood or self._pages < _ENOUGH_PAGES:
+            return Transient(problem)
+        remedy = "check llm.base_url (it usually ends in /v1), then resume the run"
+        return stopped(problem, self._endpoint, path, remedy)
+
+    def _hear(self, reply: Response) -> dict[str, Gauge]:
+        """What the headers say about limits, told to the layer that minds them."""
+        gauges = self._gauges.read(reply.headers, time.time())
+        if (current := attempt.current.get()) is not None:
+            current.gauges.update(gauges)
+        return gauges
+
+    @staticmethod
+    def _prompt(messages: Sequence[Message]) -> str:
+        return "\n\n".join(message.content for message in messages)
+
+    def _check_width(self, model: str, answers: Sequence[Completion]) -> None:
+        """All embeddings of one model are of one width; if that changes, they cannot be compared any more."""
+        width = len(unpack(answers[0].text))
+        if self._widths.setdefault(model, width) != width:
+            raise CallFailed(
+                f"an embedding of {model} has {width} numbers where others had {self._widths[model]}",
+                reason="embedding",
+                remedy="see whether the server changed the model under way",
+            )
 
 
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _text(value: object) -> str:
-    """A text field of a reply; lone surrogates, which JSON can spell and no file can hold, become question marks."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+def _json(body: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(body).decode()

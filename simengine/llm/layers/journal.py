@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import structlog
+
 from simengine.errors import CallFailed
 from simengine.llm.calls import CallStore, Entry, Failure, Outcome
 from simengine.llm.request import Completion, LanguageModel, Request
+from simengine.llm.tokens import CHARACTERS, characters, was_cut
+
+log = structlog.get_logger("simengine")
 
 
 class Journal:
@@ -15,8 +20,8 @@ class Journal:
 
     An outcome is a completion or a :class:`CallFailed`. Whatever else ends a call (a stopped run, a cancellation)
     says nothing about the call and is never stored. Counted here: ``answered`` from the store; and of the rest
-    ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported, and ``unmetered``, the answers
-    for which it did not.
+    ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported, ``unmetered``, the answers for
+    which it did not, and ``cut``, those whose prompt it must have cut without saying so.
     """
 
     def __init__(self, store: CallStore, following: LanguageModel) -> None:
@@ -29,6 +34,7 @@ class Journal:
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.unmetered = 0
+        self.cut = 0
 
     async def complete(self, request: Request) -> Completion:
         """The stored completion, or the next model's once it is stored; raises :class:`CallFailed` likewise."""
@@ -39,7 +45,7 @@ class Journal:
             self.asked += 1
             started = time.monotonic()
             outcome = await self._ask(request)
-            self._count(outcome)
+            self._count(request, outcome)
             outcome = await self._store.put(Entry(request, outcome, time.monotonic() - started))
         if isinstance(outcome, Failure):
             raise outcome.error()
@@ -53,7 +59,7 @@ class Journal:
             attempts = where.pop("attempts", 1)
             return Failure(failed.problem, failed.reason, failed.remedy, attempts, where)
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, request: Request, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
             self.failed[outcome.reason] += 1
             return
@@ -62,3 +68,13 @@ class Journal:
         self.unmetered += usage.prompt_tokens is None or usage.completion_tokens is None
         self.prompt_tokens += usage.prompt_tokens or 0
         self.completion_tokens += usage.completion_tokens or 0
+        if was_cut(request, usage):
+            self.cut += 1
+            log.warning(
+                "prompt cut by the server",
+                call=request.call,
+                model=request.model,
+                expected_tokens=round(characters(request) / CHARACTERS),
+                reported_tokens=usage.prompt_tokens,
+                remedy="raise the server's context length",
+            )

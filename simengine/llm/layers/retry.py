@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
 
 import msgspec
+import structlog
 
-from simengine.errors import CallFailed
+from simengine.errors import CallFailed, RunStopped
 from simengine.llm.request import Completion, LanguageModel, Request
+from simengine.llm.settings import RetrySettings
 from simengine.llm.transient import Transient
+
+log = structlog.get_logger("simengine")
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -19,28 +22,23 @@ _LONGEST_PAUSE = 30.0
 class Retry:
     """Sends a call again after each :class:`Transient`, with pauses that double from half a second to thirty.
 
-    A pause is never shorter than what the server asked for. The budget counts the seconds of failed attempts, from
-    the moment each was sent, and of the pauses, but not the time in the queue for a slot: a long queue must not use
-    up anyone's patience. When it is spent the call ends as :class:`CallFailed`.
+    A pause is never shorter than what the server asked for; if that is longer than ``max_wait`` the run stops, since
+    nothing is gained by failing one call after another. The budget counts the seconds of failed attempts, from the
+    moment each was sent, and of the pauses, but not the time in the queue for a slot: a long queue must not use up
+    anyone's patience. When it is spent the call ends as :class:`CallFailed`, and the run stops if no server could be
+    reached at all. What is free to send again is sent at once and counts for nothing.
     """
 
-    def __init__(
-        self,
-        following: LanguageModel,
-        budget: float,
-        *,
-        seed: int = 0,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, following: LanguageModel, settings: RetrySettings, *, seed: int = 0) -> None:
         self._following = following
-        self._budget = budget
+        self._settings = settings
         self._seed = seed
-        self._sleep = sleep
+        self._warned = False
+        self.resent = 0
 
     async def complete(self, request: Request) -> Completion:
         """The next model's completion with the number of attempts it took."""
-        spent = 0.0
-        attempt = 0
+        spent, attempt, failures = 0.0, 0, 0
         while True:
             attempt += 1
             try:
@@ -49,27 +47,49 @@ class Retry:
                 failed.where["attempts"] = attempt
                 raise
             except Transient as fault:
+                if fault.free:
+                    self.resent += 1
+                    continue
+                failures += 1
                 # A generator for each pause, so that jitter does not depend on which call fails first.
-                jitter = random.Random(f"{self._seed}/{request.key()}/{attempt}")
-                pause = _pause(attempt, fault.retry_after, jitter)
+                jitter = random.Random(f"{self._seed}/{request.key()}/{failures}")
+                pause = _pause(failures, fault.retry_after, jitter)
                 spent += fault.elapsed + pause
-                if spent > self._budget:
-                    raise self._given_up(fault, attempt) from None
+                self._give_up(fault, attempt, spent)
+                if fault.reason == "unreachable" and not self._warned:
+                    self._warned = True
+                    log.warning("server not reached, trying on", problem=fault.problem)
+                log.info("retry", call=request.call, reason=fault.reason, pause=round(pause, 3), problem=fault.problem)
             else:
                 return msgspec.structs.replace(completion, attempts=attempt)
-            await self._sleep(pause)
+            await asyncio.sleep(pause)
 
-    def _given_up(self, fault: Transient, attempts: int) -> CallFailed:
-        return CallFailed(
-            f"no answer within the retry budget of {self._budget:g} s; the last attempt: {fault.problem}",
+    def _give_up(self, fault: Transient, attempts: int, spent: float) -> None:
+        """Raise, where there is no sense in another try."""
+        budget, most = self._settings.budget, self._settings.max_wait
+        if fault.retry_after is not None and fault.retry_after > most:
+            raise RunStopped(
+                f"the server asks to wait {fault.retry_after:g} s, which is more than llm.retry.max_wait ({most:g} s): "
+                f"{fault.problem}",
+                remedy="resume the run when the time is over, or raise llm.retry.max_wait",
+            ) from None
+        if spent <= budget:
+            return
+        if fault.reason == "unreachable":
+            raise RunStopped(
+                f"no server could be reached within the retry budget of {budget:g} s: {fault.problem}",
+                remedy="check llm.base_url and that the server is running, then resume the run",
+            ) from None
+        raise CallFailed(
+            f"no answer within the retry budget of {budget:g} s; the last attempt: {fault.problem}",
             reason=fault.reason,
             remedy="see whether the server keeps pace; llm.retry.budget and llm.limits.concurrency govern this",
             attempts=attempts,
-        )
+        ) from None
 
 
-def _pause(attempt: int, retry_after: float | None, jitter: random.Random) -> float:
-    """Seconds to wait after a failed attempt (1, 2, ...), spread so that calls that failed together come apart."""
-    ceiling = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt - 1, 16))
+def _pause(failures: int, retry_after: float | None, jitter: random.Random) -> float:
+    """Seconds to wait after so many failures, spread so that calls that failed together come apart."""
+    ceiling = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
     pause = ceiling * jitter.uniform(0.5, 1.0)
     return pause if retry_after is None else retry_after + min(pause, 1.0)
