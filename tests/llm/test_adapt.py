@@ -59,9 +59,7 @@ async def test_a_refused_parameter_costs_one_400_for_the_run(check, right: dict[
 @pytest.mark.parametrize(
     "fault",
     [
-        error(
-            400, "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens'."
-        ),
+        error(400, "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens'."),
         Fault(422, {"detail": [{"loc": ["body", "max_tokens"], "msg": "Extra inputs are not permitted"}]}),
         Fault(400, {"error": {"message": "Unrecognized request argument supplied: max_tokens", "param": None}}),
         Fault(400, {"object": "error", "message": "max_tokens: unexpected keyword argument"}),

@@ -84,7 +84,7 @@ def test_unknown_prompts_are_named(tmp_path: Path) -> None:
     prompts = book(tmp_path, choose=QUESTION)
     with pytest.raises(InputError, match=r"field rnak.*\n.*choose"):
         prompts.render("rnak", {}, "CD")
-    with pytest.raises(InputError, match=r"field rnak.*\n.*choose"):
+    with pytest.raises(InputError, match=r"field prompts\.rnak.*\n.*choose"):
         PromptBook(tmp_path, {"rnak": tmp_path / "choose.j2"})
 
 
@@ -110,6 +110,7 @@ SLOTS = {
     "explanation": "It is loud.",
     "preferred": "Kind of Blue",
     "rejected": "Boston",
+    "reflection": "I was misled.",
     "limit": "180",
 }
 
