@@ -66,7 +66,7 @@ def events(users: list[str], items: list[str]) -> Iterator[Event]:
 
 def run_kernel(users: list[str], items: list[str], path: Path) -> tuple[float, str]:
     """Seconds, and the hash of the log."""
-    header = Header(schema=1, name="benchmark", seed=0, scenario="", data="", prompts={})
+    header = Header(schema=1, seed=0, scenario="", data="", prompts={})
     writer = Writer(path, header, Provenance(date="", packages={}, concurrency=1))
     begin = time.perf_counter()
     asyncio.run(Engine(Counting(), events(users, items), writer, Rules()).run())

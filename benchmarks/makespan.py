@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import importlib
 import json
 import os
 import sys
@@ -141,7 +142,11 @@ def table() -> float:
 
 
 async def really(folder: Path, latency: Lognormal) -> tuple[list[Committed], float, dict[str, float]]:
-    """CDs-dense in real time: what it commits, the seconds it takes, and the latency of each call by its id."""
+    """CDs-dense in real time: what it commits, the seconds it takes, and the latency of each call by its id.
+
+    The SDK is imported before, which takes about a second, once in a process.
+    """
+    importlib.import_module("openai.resources.chat")
     sink, loop = Keeping(), asyncio.get_running_loop()
     async with StandIn(agentcf_reply, latency=latency) as server:
         real = load("real time", "agentcf-cds-dense", *DENSE, url=server.url)

@@ -38,7 +38,6 @@ class Header(msgspec.Struct, kw_only=True):
     """What the history is a function of, beside the outcomes of calls: hashes of scenario, data and prompts."""
 
     schema: int
-    name: str
     seed: int
     scenario: str
     data: str

@@ -132,7 +132,6 @@ def _period(text: str, unit: Unit, field: str) -> Period | None:
 def _header(scenario: Scenario, dataset: Dataset, book: PromptBook) -> Header:
     return Header(
         schema=SCHEMA,
-        name=scenario.name,
         seed=scenario.seed,
         scenario=hashlib.sha256(msgspec.json.encode(scenario.semantic(), order="sorted")).hexdigest(),
         data=dataset.digest,

@@ -12,7 +12,7 @@ from simengine.kernel import Call, Context, Engine, Event, Lookahead, Restored, 
 from simengine.runlog import SCHEMA, Header, Provenance, Reader, Writer
 from simengine.world import Edge, Message
 
-HEADER = Header(schema=SCHEMA, name="small", seed=7, scenario="s1", data="d1", prompts={"choose": "p1"})
+HEADER = Header(schema=SCHEMA, seed=7, scenario="s1", data="d1", prompts={"choose": "p1"})
 PROVENANCE = Provenance(date="2024-05-01", packages={"simengine": "0.1.0"}, concurrency=4)
 
 

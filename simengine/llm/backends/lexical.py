@@ -46,7 +46,15 @@ class Lexical:
                 remedy=f"It knows {', '.join(_ANSWERS)}; use a language model for others.",
                 call=request.call or None,
             )
-        return Completion(text=answer(_Shown(request)), model="lexical")
+        shown = _Shown(request)
+        if not shown.options:
+            raise CallFailed(
+                f"the lexical backend finds no options in the prompt of {request.task!r}",
+                reason="unsupported",
+                remedy="Let the template show every text of the slot `options`, or use a language model.",
+                call=request.call or None,
+            )
+        return Completion(text=answer(shown), model="lexical")
 
 
 class _Shown:
