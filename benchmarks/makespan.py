@@ -135,7 +135,7 @@ def table() -> float:
     more = (("authors s", 10), ("ratio", 7), ("width", 7))
     print(f"{'load':<22}{'slots':>6}" + "".join(f"{title:>{width}}" for title, width in (*titles, *more)))
     dense = load("CDs-dense", "agentcf-cds-dense", *DENSE)
-    ratios = [compare(dense, slots) for slots in (1, 8, 20, 64)]
+    ratios = [compare(dense, slots) for slots in (1, 8, 20, 32, 64)]
     for name, sets in (("MovieLens, latest", ()), ("MovieLens, weekly", (WEEKLY,))):
         ratios.append(compare(load(name, "ml-100k", *MOVIES, *sets, rows=ROWS), 64))
     return max(ratios)
