@@ -16,7 +16,15 @@ from importlib.resources.abc import Traversable
 from operator import or_
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializationInfo,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -107,7 +115,7 @@ class _Settings:
     """Tells pydantic to take what is known when a scenario is read, told apart by ``kind``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        as_data = core_schema.plain_serializer_function_ser_schema(lambda settings: settings.model_dump(mode="json"))
+        as_data = core_schema.plain_serializer_function_ser_schema(_plain, info_arg=True)
         return core_schema.no_info_plain_validator_function(_read, serialization=as_data)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -118,6 +126,10 @@ class _Settings:
         """The settings of all methods as one type."""
         kinds = [method.settings for method in known().values()]
         return Annotated[reduce(or_, kinds), Field(discriminator="kind")] if len(kinds) > 1 else kinds[0]
+
+
+def _plain(settings: BaseModel, info: SerializationInfo) -> dict[str, Any]:
+    return settings.model_dump(mode="json", exclude_defaults=info.exclude_defaults)
 
 
 def _read(value: Any) -> BaseModel:

@@ -100,9 +100,14 @@ class Scenario(Section):
     prompts: dict[str, Path] = {}
 
     def semantic(self) -> dict[str, Any]:
-        """What can change the outcome, as plain data: all but names, places, time-outs, limits and the like."""
+        """What can change the outcome, as plain data: all but names, places, time-outs, limits and the like.
+
+        What says the default is left out, so that a setting which a later version adds does not part old runs from
+        their scenario.
+        """
         return self.model_dump(
             mode="json",
+            exclude_defaults=True,
             exclude={
                 "name": True,
                 "prompts": True,
