@@ -29,6 +29,9 @@ from simengine.scenario.yamlfile import dump
 
 log = structlog.get_logger("simengine")
 
+KEY_VARIABLE = "SIMENGINE_API_KEY"
+"""What stands in a run's scenario for an API key that was given in plain text; set it to resume such a run."""
+
 _PACKAGES = ("simengine", "aiohttp", "msgspec", "networkx", "numpy", "openai")
 
 
@@ -190,10 +193,12 @@ def _same(logged: Header, now: Header, folder: Folder) -> None:
 
 
 def _portable(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The scenario's data with paths made absolute, so that a run can be resumed from anywhere."""
+    """The scenario's data as a run keeps it: paths absolute, so that it can be resumed from anywhere, and no secret."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     if "path" in kept["data"]:
         kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
+    if (key := (kept.get("llm") or {}).get("api_key")) and "${" not in key:
+        kept["llm"]["api_key"] = f"${{{KEY_VARIABLE}}}"  # a key in plain text must not reach the disk
     if kept.get("prompts"):
         kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
     return kept

@@ -110,10 +110,12 @@ class Scenario(Section):
             exclude_defaults=True,
             exclude={
                 "name": True,
+                "seed": True,  # it stands in the header by itself, as do the prompts
                 "prompts": True,
                 "data": {"path": True, "negatives": True, "items": {"path"}},
                 "llm": {"base_url", "api_key", "limits", "timeout", "retry", "latency"},
                 "engine": {"window", "on_error"},
+                "stages": {"__all__": {"rank": {"k", "rankers"}}},  # these only measure what the log holds
             },
         )
 

@@ -195,7 +195,7 @@ class Limit:
         return sum(map(self._estimator.need, requests), Need(0, 0))
 
     def _grant(self, waiting: Waiting, need: Need, lane: Lane, now: float) -> None:
-        tolls = self._shared.charge(need), lane.meter.charge(need)
+        tolls = (meter.charge(need, now, self._basis.reserving) for meter in (self._shared, lane.meter))
         waiting.slot.set_result(Permit(waiting.requests, *tolls))
         self._held += 1
         if self._reopening > 0:

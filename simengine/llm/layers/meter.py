@@ -55,9 +55,9 @@ class Meter:
         """Seconds until there is room for one more request of this need."""
         return max(self.requests.wait(_ONE, now, reserving), self.tokens.wait(need, now, reserving))
 
-    def charge(self, need: Need) -> Toll:
+    def charge(self, need: Need, now: float, reserving: bool) -> Toll:
         """Count one more request."""
-        return Toll(self.requests.charge(_ONE), self.tokens.charge(need))
+        return Toll(self.requests.charge(_ONE, now, reserving), self.tokens.charge(need, now, reserving))
 
     def sent(self, toll: Toll, now: float) -> None:
         """The request went out."""

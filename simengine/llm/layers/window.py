@@ -7,8 +7,14 @@ from collections import deque
 
 from simengine.llm.tokens import Need
 
-_MARGIN = 0.015
+_MARGIN = 0.02
 """By how much of its length a window is kept longer than the server's, for requests that travel at unequal speed."""
+
+_FASTER = 2.0
+"""How many times the limit's mean rate is the fastest: some servers count over parts of what they call a minute."""
+
+_AT_ONCE = 0.1  # of a window may be ahead of that rate, and
+_FEW = 10  # units of anything may be
 
 _ROUNDING = 1e-6
 _QUIET = 2.0  # windows without a refusal, after which a limit that was found by one is tried again
@@ -54,7 +60,8 @@ class Window:
     """Amounts, each of which counts from the moment it is let through until ``span`` seconds after it was sent.
 
     The limit is the least of what the user gave (``given``), what the server's headers say (``told``) and what its
-    refusals have shown. An amount that is greater than the limit fits an empty window.
+    refusals have shown. An amount that is greater than the limit fits an empty window. What there is room for goes out
+    at no more than twice the mean rate, but for a first few: bursts meet finer limits, and queues on the way.
     """
 
     def __init__(self, span: float, given: float | None = None) -> None:
@@ -64,6 +71,7 @@ class Window:
         self.sum = Need(0, 0)
         self._found = Found(self.span)
         self._unsent = 0
+        self._even = -math.inf  # when all that was let through would have gone at the fastest rate
         self._log: deque[Charge] = deque()
 
     def limit(self, now: float) -> float:
@@ -71,11 +79,13 @@ class Window:
         known = (self.given, self.told, self._found.value(now))
         return min(limit for limit in known if limit is not None)
 
-    def charge(self, need: Need) -> Charge:
+    def charge(self, need: Need, now: float, reserving: bool) -> Charge:
         """Count an amount from now on."""
         charge = Charge(need)
         self.sum += need
         self._unsent += 1
+        amount = need.reserved if reserving else need.used
+        self._even = max(self._even, now) + min(1.0, amount / self.limit(now)) * self.span / _FASTER
         return charge
 
     def sent(self, charge: Charge, now: float) -> None:
@@ -114,7 +124,8 @@ class Window:
         taken, more = (self.sum.reserved, need.reserved) if reserving else (self.sum.used, need.used)
         excess = taken + min(more, limit) - limit
         if excess <= _ROUNDING:
-            return 0.0
+            at_once = max(_AT_ONCE, _FEW / limit / _FASTER) * self.span
+            return max(0.0, self._even - at_once - now)
         for charge in self._log:
             excess -= charge.need.reserved if reserving else charge.need.used
             if excess <= _ROUNDING:
