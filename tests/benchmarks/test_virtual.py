@@ -149,7 +149,7 @@ class TestJobs:
 
 @pytest.mark.parametrize("visibility", ["latest", "every 2 steps"])
 def test_with_a_slot_for_each_call_the_engine_takes_the_critical_path(visibility: str) -> None:
-    """Eight users with three steps each share twelve items. Nobody queues: any other time is a wait too many, or few."""
+    """Eight users with three steps each share twelve items. Nobody queues: any other time is a wait too many or few."""
     text = f"""
 name: small
 data: {{format: market, users: 8, items: 12, interactions: 6}}

@@ -42,6 +42,8 @@ _ENGLISH = frozenset(_ENGLISH_TEXT.split())
 
 def _is_other_script(text: str, shown: str) -> bool:
     """True where most letters of ``text`` belong to writing systems of which ``shown`` has no letter."""
+    if text.isascii() and re.search("[A-Za-z]", shown):
+        return False  # both are Latin: nearly every reply is, and naming each letter's script takes long
     known = set(_scripts(shown))
     found = [script not in known for script in _scripts(text)]
     return bool(known) and 2 * sum(found) > len(found)
