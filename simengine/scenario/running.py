@@ -37,7 +37,7 @@ _PACKAGES = ("simengine", "aiohttp", "msgspec", "networkx", "numpy", "openai")
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run: its folder, its report, and what the user should be told about the data."""
+    """A finished run: its folder and its report."""
 
     path: Path
     report: Report
@@ -74,9 +74,8 @@ async def run(
     setup = Setup.of(scenario, data)
     chosen = backend or llm.make_backend(scenario.llm, environ)
     folder = Folder.new(scenario.name, out)
-    folder.scenario.write_text(dump(_portable(plain)), encoding="utf-8")
-    provenance = _provenance(scenario.llm.limits.concurrency, None)
-    writer = Writer(folder.events, setup.header, provenance)
+    folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
+    writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
     return await _go(setup, folder, writer, chosen, [], observe, interruptible)
 
 
@@ -151,8 +150,7 @@ async def _go(
             writer.end()
             report = make_report(setup, folder, store, driven)
     except RunStopped as stopped:
-        if not stopped.remedy.endswith(_resume(folder)):
-            stopped.remedy = f"{stopped.remedy}\n  {_resume(folder)}".strip()
+        stopped.remedy = f"{stopped.remedy}\n  Go on with: simengine run --resume {folder.path}".strip()
         raise
     finally:
         writer.close()
@@ -166,10 +164,6 @@ async def _report_again(setup: Setup, folder: Folder, history: list[Restored]) -
     with CallStore(folder.calls, read_only=True) as store, Reader(folder.events) as reader:
         driven = await drive(setup, llm.replay(store), Comparer(reader), history=history)
         return Finished(folder.path, make_report(setup, folder, store, driven))
-
-
-def _resume(folder: Folder) -> str:
-    return f"Go on with: simengine run --resume {folder.path}"
 
 
 def _extent(folder: Folder) -> tuple[bool, int]:
@@ -192,7 +186,7 @@ def _same(logged: Header, now: Header, folder: Folder) -> None:
         )
 
 
-def _portable(data: Mapping[str, Any]) -> dict[str, Any]:
+def portable(data: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario's data as a run keeps it: paths absolute, so that it can be resumed from anywhere, and no secret."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     if "path" in kept["data"]:
@@ -204,7 +198,7 @@ def _portable(data: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _provenance(concurrency: int, parent: str | None) -> Provenance:
+def _provenance(concurrency: int) -> Provenance:
     packages = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Provenance(date=date, packages=packages, concurrency=concurrency, parent=parent)
+    return Provenance(date=date, packages=packages, concurrency=concurrency)

@@ -105,7 +105,7 @@ class Scenario(Section):
         What says the default is left out, so that a setting which a later version adds does not part old runs from
         their scenario.
         """
-        return self.model_dump(
+        said = self.model_dump(
             mode="json",
             exclude_defaults=True,
             exclude={
@@ -113,11 +113,13 @@ class Scenario(Section):
                 "seed": True,  # it stands in the header by itself, as do the prompts
                 "prompts": True,
                 "data": {"path": True, "negatives": True, "items": {"path"}},
-                "llm": {"base_url", "api_key", "limits", "timeout", "retry", "latency"},
+                "llm": set(LLMSettings.OUTCOME_NEUTRAL),
                 "engine": {"window", "on_error"},
                 "stages": {"__all__": {"rank": {"k", "rankers"}}},  # these only measure what the log holds
             },
         )
+        # a section of which nothing is left says no more than one that was never written
+        return {name: value for name, value in said.items() if value != {}}
 
 
 class ScenarioFile(Scenario):

@@ -291,7 +291,7 @@ def test_a_window_is_not_emptied_in_one_burst() -> None:
         return [time for _, time in teller.asked]
 
     times = run_virtual(play())
-    assert sum(time == 0 for time in times) == 121
+    assert sum(time == 0 for time in times) == 120
     assert sum(0 < time <= 10 for time in times) == pytest.approx(196, abs=2)
     assert sum(time < 61.2 for time in times) == 600
 

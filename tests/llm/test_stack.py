@@ -11,6 +11,7 @@ import jinja2
 import pytest
 from pydantic import ValidationError
 from standin import HANG, StandIn, agentcf_reply, error
+from structlog.testing import capture_logs
 
 import simengine.llm.layers.retry as retry
 from simengine.errors import CallFailed, InputError, ReplayMiss, RunStopped
@@ -171,6 +172,64 @@ async def test_a_refused_key_stops_the_run_and_leaves_no_outcome(tmp_path: Path)
                 assert (await model.complete(ask("a"))).text == "ok"
 
 
+async def test_a_run_through_faults_of_transport_has_the_answers_of_one_without(
+    tmp_path: Path, no_pauses: None
+) -> None:
+    """A fifth of all requests meets a fault: refused, overloaded, reset, cut short, a web page, silence."""
+
+    async def run(name: str, share: float) -> tuple[list[str], int]:
+        async with StandIn(lambda body: body["messages"][0]["content"], share=share, seed=2) as server:
+            with CallStore(tmp_path / name) as store:
+                async with build(served(server, timeout=0.5, limits={"concurrency": 16}), store) as model:
+                    answers = await asyncio.gather(*(model.complete(ask(f"answer {n}")) for n in range(150)))
+                    assert model.stats().failed == {}
+        return [answer.text for answer in answers], server.repeats
+
+    faulty, repeats = await run("faulty", 0.2)
+    assert faulty == (await run("plain", 0.0))[0]
+    assert repeats == 0
+
+
+async def test_the_key_is_in_no_journal_event_or_message(
+    tmp_path: Path, no_pauses: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Field case 63, through all layers: servers that echo the key when they refuse, overload, adapt and stop."""
+    key = "sk-test-123"
+    echo = f"not with {key}: max_tokens is not supported"
+    faults = [error(503, echo), error(429, echo, retry_after="0"), error(400, echo), error(400, echo), None]
+    async with StandIn(faults=[*faults, error(401, echo)]) as server:
+        settings = served(server, api_key="${MY_KEY}", max_tokens=5)
+        with CallStore(tmp_path / "calls.sqlite") as store, capture_logs() as logs:
+            async with build(settings, store, environ={"MY_KEY": key}) as model:
+                sampling = Sampling(temperature=0.0, max_tokens=5)
+                calls = [Request("choose", "m", (Message("user", text),), sampling) for text in "ab"]
+                assert (await model.complete(calls[0])).attempts == 5
+                with pytest.raises(RunStopped) as caught:
+                    await model.complete(calls[1])
+    assert {entry["event"] for entry in logs} >= {"retry", "refused", "parameter refused"}
+    told = f"{logs} {caught.value} {capsys.readouterr()}".encode()
+    assert key.encode() not in told + b"".join(path.read_bytes() for path in sorted(tmp_path.iterdir()))
+    assert all(f"Bearer {key}" == headers["Authorization"] for headers in server.headers)
+
+
+async def test_lingering_requests_go_when_the_caller_knows_of_no_more(tmp_path: Path) -> None:
+    async with StandIn() as server:
+        settings = served(server, api="completions", batch={"linger": 60})
+        with CallStore(tmp_path / "calls.sqlite") as store:
+            async with build(settings, store) as model:
+                calls = [asyncio.ensure_future(model.complete(ask(text))) for text in "abc"]
+                await asyncio.sleep(0.01)
+                assert model.stats().attempts == 0
+                model.flush()
+                await asyncio.wait_for(asyncio.gather(*calls), 30)
+                late = asyncio.ensure_future(model.complete(ask("late")))
+                await asyncio.sleep(0.01)
+                model.stop_sending()
+                with pytest.raises(RunStopped):
+                    await late
+    assert [body["prompt"] for body in server.bodies] == [["a", "b", "c"]]
+
+
 class TestSettings:
     ROLES = LLMSettings(
         model="small",
@@ -223,6 +282,13 @@ class TestSettings:
             {"max_tokens": 0},
             {"timeout": 0},
             {"limits": {"concurrency": 0}},
+            {"limits": {"rpm": 0}},
+            {"limits": {"window": 0}},
+            {"retry": {"max_wait": -1}},
+            {"batch": {"size": 0}},
+            {"budget": {"euros": 5}},
+            {"prices": {"m": {"input": 1}}},
+            {"api": "responses"},
             {"backend": "openai", "model": "m"},
             {"backend": "openai", "base_url": "http://h/v1"},
             {"latency": {"sigma": 0.5}},

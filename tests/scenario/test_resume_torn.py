@@ -105,7 +105,7 @@ def test_a_run_can_be_stopped_and_gone_on_with_again_and_again(whole: Path, tmp_
 
 
 CHANGES = {
-    "seed=6": "the seed, the scenario",
+    "seed=6": "the seed",
     "method.rounds=1": "the scenario",
     "data.users=7": "the scenario, the data",
     "llm.temperature=0.5": "the scenario",
@@ -132,6 +132,7 @@ def test_a_changed_scenario_is_refused_by_name(whole: Path, change: str, tmp_pat
         "engine.on_error=stop",
         "llm.latency={median: 0.001}",
         "name=other",
+        "stages[1].rank={k: [1], rankers: [pop]}",
     ],
 )
 def test_what_cannot_change_the_outcome_may_change(whole: Path, change: str, tmp_path: Path) -> None:
