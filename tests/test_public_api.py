@@ -57,6 +57,28 @@ def test_a_run_opens_as_values(scenario: Path) -> None:
     assert simengine.replay(run).hash == run.hash == run.report.hash
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("noun", "text # no comment"),
+        ("noun", "a: b"),
+        ("noun", "true"),
+        ("noun", "Übung 🎷"),
+        ("users", 5),
+        ("carry", 1e-7),
+        ("planted", False),
+    ],
+)
+def test_a_value_laid_over_a_scenario_is_taken_as_it_is(scenario: Path, name: str, value: object) -> None:
+    assert getattr(simengine.read_scenario(scenario, {f"data.{name}": value}).data, name) == value
+
+
+def test_a_mapping_and_nothing_can_be_laid_over_a_scenario(scenario: Path) -> None:
+    read = simengine.read_scenario(scenario, {"llm.roles": {"reflect": {"temperature": None}}, "llm.latency": None})
+    assert read.llm.sampling_for("reflect.user")[1].temperature is None
+    assert read.llm.latency is None
+
+
 def test_a_table_becomes_a_data_frame(scenario: Path) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed, and to_pandas() needs it")
     frame = simengine.run(scenario).metrics.to_pandas()
@@ -114,7 +136,7 @@ async def test_a_data_frame_is_run_resumed_and_replayed(scenario: Path) -> None:
         "when": list(range(12)),
     }
     data = simengine.from_frame(frame, columns={"user": "who", "item": "what", "time": "when"})
-    sets = {"data": "{format: frame}"}
+    sets = {"data": {"format": "frame"}}
     with pytest.raises(simengine.InputError, match="from_frame"):
         simengine.run(scenario, sets)
     run = await simengine.run_async(scenario, sets, data=data)

@@ -237,6 +237,8 @@ def test_the_settings_of_a_registered_method_are_checked_like_all_others(monkeyp
         InputError, match=r"field method\.kind, value nots: expected .*'notes'\n  Did you mean `notes`\?"
     ):
         read("notes.yaml", ["method.kind=nots"], text)
+    with pytest.raises(InputError, match=r"the key `rounds` is not known here\n  Keys known here: kind, words\."):
+        read("notes.yaml", ["method.rounds=2"], text)
     kinds = ScenarioFile.model_json_schema()["properties"]["method"]["discriminator"]["mapping"]
     assert set(kinds) == {*catalog.METHODS, "notes"}
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 
 from simengine.data import Dataset, PopularityNegatives
 from simengine.kernel import Agent, Context, Event, stream
@@ -15,7 +15,7 @@ from simengine.llm.prompts import Slot
 from simengine.llm.task import RANK, REFLECT_USER_RIGHT, Task
 from simengine.methods import Ranks
 from simengine.methods.catalog import Registered
-from simengine.methods.method import Handler
+from simengine.methods.method import Handler, Settings
 from simengine.methods.turn import Asker, remember, tell
 from simengine.world import Edge, ident, item, kind, user
 
@@ -23,10 +23,8 @@ from simengine.world import Edge, ident, item, kind, user
 NOTE = Task("reflect.user", "note", REFLECT_USER_RIGHT.read)
 
 
-class NotesSettings(BaseModel):
+class NotesSettings(Settings):
     """``words``: how long the prompt asks the notes to be."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["notes"]
     words: PositiveInt = 60
@@ -78,7 +76,7 @@ class Notes:
                     yield Event(
                         id=f"{stage.name}/{case.user}/{strategy}/{repeat}",
                         kind="ranking",
-                        order=(phase, case.time, -1, place, strategy, repeat),
+                        order=(phase, case.time, -1, place, stage.name, strategy, repeat),
                         time=case.time,
                         reads=(user(case.user), *map(item, case.candidates or ())),
                         data={"stage": stage.name, "user": case.user, "strategy": strategy, "repeat": repeat},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -56,11 +57,16 @@ def run(
     repair: Annotated[bool, typer.Option(help="With --resume: take a damaged log up before the damage.")] = False,
 ) -> None:
     """Run a scenario, or go on with a run that was stopped."""
-    if (file is None) == (resume is None) or (resume is not None and out is not None):
-        raise InputError("say either a scenario or --resume RUN", remedy="simengine run SCENARIO [--out FOLDER]")
+    if (file is None) == (resume is None) or (resume is not None and out is not None) or (repair and resume is None):
+        raise InputError(
+            "say either a scenario or --resume RUN",
+            remedy="simengine run SCENARIO [--out FOLDER], or simengine run --resume RUN [--repair]",
+        )
     if resume is not None and scenarios.has_variants(resume):
         with _Shown() as shown:
-            many = asyncio.run(scenarios.resume_many(resume, observe=shown.variant, interruptible=True))
+            many = asyncio.run(
+                scenarios.resume_many(resume, sets, repair=repair, observe=shown.variant, interruptible=True)
+            )
         _print_many(*many)
     elif resume is not None:
         with _Shown() as shown:
@@ -115,7 +121,7 @@ app.command()(compare)
 def main() -> None:
     """The program's entry: errors become one message on stderr and an exit status, never a traceback."""
     structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(30),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:

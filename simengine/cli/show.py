@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, Self
+from typing import Self
 
 from rich import box, progress
 from rich.console import Console
@@ -13,33 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from simengine.errors import SimengineError
+from simengine.measure import Result
+from simengine.measure.recovery import Recovered
 
 _LINE_EVERY = 5.0  # seconds between two lines of progress where there is no terminal
 _NAME_WIDTH = 24  # longer names of rankers are folded
 _PADDING = 2  # characters between two columns
-
-
-class Result(Protocol):
-    """One value of a report: a metric of a ranker in a stage, over ``n`` cases and ``repeats`` repeats of each."""
-
-    @property
-    def stage(self) -> str: ...
-    @property
-    def ranker(self) -> str: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def k(self) -> int | None: ...
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def repeats(self) -> int: ...
 
 
 class Progress:
@@ -117,23 +96,6 @@ def results_table(results: Iterable[Result], console: Console | None = None) -> 
         for table in _tables(stage, rows, console.width):
             console.print(table)
             console.print()
-
-
-class Recovered(Protocol):
-    """What agents recovered of a market's ground truth: a mean over ``n`` users, its interval, and chance's value."""
-
-    @property
-    def what(self) -> str: ...
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def chance(self) -> float | None: ...
 
 
 def recovered(rows: Sequence[Recovered], console: Console | None = None) -> None:

@@ -79,18 +79,21 @@ class RecordedNegatives:
 def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Dataset:
     """The data set with the candidates of each case set to the target and so many negatives, in natural order of ids.
 
-    The negatives are drawn by :class:`PopularityNegatives`, each user with a stream of his own. A note counts the cases
-    that get fewer.
+    The negatives are drawn uniformly from all items that are not known of the user, as AgentCF's evaluation does
+    (section 3.1.2), each user with a stream of his own; a draw by popularity would put popularity below chance. Notes
+    say how they were drawn, and how many cases get fewer.
     """
-    table = PopularityNegatives(dataset)
-    position = {item: place for place, item in enumerate(dataset.items)}
+    items = list(dataset.items)
     cases = []
     for case in dataset.cases:
-        drawn = table.draw(case.user, random.Random(f"candidates {seed} {case.user}"), negatives)
-        candidates = tuple(sorted((*drawn, case.target), key=position.__getitem__))
+        others = [item for item in items if item not in dataset.own[case.user]]
+        drawn = set(random.Random(f"candidates {seed} {case.user}").sample(others, min(negatives, len(others))))
+        candidates = tuple(item for item in items if item in drawn or item == case.target)
         cases.append(msgspec.structs.replace(case, candidates=candidates))
+    notes = [f"candidates: the target and {negatives} negatives, drawn uniformly from what is not known of the user"]
     short = sum(len(case.candidates or ()) <= negatives for case in cases)
-    notes = (f"{short} test cases have fewer than {negatives} negatives to draw",) if short else ()
+    if short:
+        notes.append(f"{short} test cases have fewer than {negatives} negatives to draw")
     return replace(dataset, cases=tuple(cases), notes=(*dataset.notes, *notes))
 
 

@@ -55,8 +55,5 @@ class Period(msgspec.Struct, frozen=True, gc=False):
     span: float = 0.0
 
 
-Visibility: TypeAlias = Callable[[Agent], "Period | None"]
-"""For each agent the period of its publication, or ``None`` where others read its latest version."""
-
 Initial: TypeAlias = Callable[[Agent], Mapping[str, Any]]
 """For each agent the values that its slots start with."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, PositiveInt
+from pydantic import PositiveInt
 
 from simengine.data import Case, Dataset, Interaction, PopularityNegatives, RecordedNegatives
 from simengine.errors import InputError
@@ -24,14 +24,14 @@ from simengine.llm.task import (
     REFLECT_USER_WRONG,
     Task,
 )
-from simengine.methods.method import Handler, Ranks
+from simengine.methods.method import Handler, Ranks, Settings
 from simengine.methods.turn import Asker, Fit, OverLimit, keep, remember, tell
 from simengine.world import Edge, ident, item, kind, user
 
 INTERACTION, RANKING = "interaction", "ranking"
 
 
-class AgentCFSettings(BaseModel):
+class AgentCFSettings(Settings):
     """``rounds``: most rounds of choosing and reflecting in one step (section 2.2.3; the paper's value is 2).
 
     ``user_words`` and ``item_words`` are the lengths that the prompts ask for (appendix C.1); ``over_limit`` says what
@@ -40,8 +40,6 @@ class AgentCFSettings(BaseModel):
     ``item_reads: updated`` shows the reflecting item the memory that its user has just written, as the authors' code
     does, and so lets the item wait for the user; ``old`` is the paper's equation 4.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["agentcf"]
     rounds: PositiveInt = 2
@@ -75,7 +73,8 @@ class AgentCF:
         self._negatives = RecordedNegatives(dataset) if recorded else PopularityNegatives(dataset)
         self.handlers: Mapping[str, Handler] = {INTERACTION: self.interact, RANKING: self.order}
         once = 1 + 2 * settings.reflection_calls
-        self.calls: Mapping[str, tuple[int, int]] = {INTERACTION: (once, once * settings.rounds), RANKING: (1, 1)}
+        most = once + 2 * (settings.over_limit == "reask")  # either side may be asked for a shorter text
+        self.calls: Mapping[str, tuple[int, int]] = {INTERACTION: (once, most * settings.rounds), RANKING: (1, 1)}
         self.word_limits: Mapping[tuple[str, str], int] = {
             ("user", "short"): settings.user_words,
             ("item", "memory"): settings.item_words,
@@ -104,7 +103,7 @@ class AgentCF:
             for strategy in stage.strategies:
                 for repeat in range(1, stage.repeats + 1):
                     # -1 lets a live ranking stand before the interactions of its time
-                    order = (phase, case.time, -1, place[case.user], strategy, repeat)
+                    order = (phase, case.time, -1, place[case.user], stage.name, strategy, repeat)
                     yield self._ranking(stage.name, case, strategy, repeat, order)
 
     def _interaction(self, row: Interaction, order: tuple[Any, ...]) -> Event:
@@ -160,7 +159,7 @@ class AgentCF:
             seen = chosen.value
             before = before or seen.mine
             last = seen.right or number == self._settings.rounds
-            reflect = partial(self._reflect_user, seen=seen, first=seen.mine == before, last=last)
+            reflect = partial(self._reflect_user, seen=seen, first=seen.mine is before, last=last)
             await self._reflect(context, number, seen, Branch(f"reflect.user/r{number}", (who,), reflect))
             if last:
                 return

@@ -1,7 +1,7 @@
 """The methods by name: those of this package, those that installed packages offer, those registered by hand.
 
-A method of this package can be taken out by deleting its files and its line here. One of another package is found by
-an entry point of the group ``simengine.methods``, whose name is the method's kind and whose value is a
+A method of this package can be taken out by deleting its files and its two lines here. One of another package is found
+by an entry point of the group ``simengine.methods``, whose name is the method's kind and whose value is a
 :class:`Registered`; one in a notebook is made known by :func:`register`.
 """
 
@@ -16,22 +16,14 @@ from importlib.resources.abc import Traversable
 from operator import or_
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import (
-    BaseModel,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    SerializationInfo,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, SerializationInfo, TypeAdapter, ValidationError
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from simengine.data import Dataset
 from simengine.errors import InputError
 from simengine.methods.agentcf import AgentCF, AgentCFSettings
-from simengine.methods.method import Method
+from simengine.methods.method import Method, Settings
 from simengine.methods.turn import Asker
 
 GROUP = "simengine.methods"
@@ -42,12 +34,12 @@ _PROMPTS = files("simengine.methods") / "prompts"
 class Registered:
     """A method as it is made known.
 
-    ``settings`` are what a scenario may say under ``method``, with a field ``kind: Literal[...]`` that holds the
-    method's name. ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of
-    its templates (``<name>.j2``).
+    ``settings`` are what a scenario may say under ``method``; their ``kind: Literal[...]`` holds the method's name.
+    ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of its templates
+    (``<name>.j2``).
     """
 
-    settings: type[BaseModel]
+    settings: type[Settings]
     make: Callable[[Any, Dataset, Asker, int], Method]
     prompts: Traversable
 
@@ -72,7 +64,7 @@ def known() -> Mapping[str, Registered]:
     return {**METHODS, **_installed(), **_BY_HAND}
 
 
-def make(settings: AgentCFSettings, dataset: Dataset, asker: Asker, seed: int) -> Method:
+def make(settings: Settings, dataset: Dataset, asker: Asker, seed: int) -> Method:
     """The method that the settings ask for, on this data set."""
     return known()[settings.kind].make(settings, dataset, asker, seed)
 
@@ -105,13 +97,13 @@ def _check(kind: str, method: object) -> None:
     raise InputError(problem, method=kind, remedy="see docs/your-own-method.md")
 
 
-def _literals(settings: type[BaseModel]) -> tuple[Any, ...]:
+def _literals(settings: type[Settings]) -> tuple[Any, ...]:
     """What the field ``kind`` may be."""
     field = settings.model_fields.get("kind")
     return get_args(field.annotation) if field is not None else ()
 
 
-class _Settings:
+class _ByKind:
     """Tells pydantic to take what is known when a scenario is read, told apart by ``kind``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -119,33 +111,34 @@ class _Settings:
         return core_schema.no_info_plain_validator_function(_read, serialization=as_data)
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return handler(TypeAdapter(self.__value__).core_schema)
-
-    @property
-    def __value__(self) -> Any:
-        """The settings of all methods as one type."""
         kinds = [method.settings for method in known().values()]
-        return Annotated[reduce(or_, kinds), Field(discriminator="kind")] if len(kinds) > 1 else kinds[0]
+        either: Any = Annotated[reduce(or_, kinds), Field(discriminator="kind")] if len(kinds) > 1 else kinds[0]
+        return handler(TypeAdapter(either).core_schema)
+
+    def chosen(self, value: Any) -> type[Settings]:
+        """The settings of the method that a value names; where it names none, of any, which tell what is missing."""
+        methods = known()
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        return methods[kind if isinstance(kind, str) and kind in methods else next(iter(methods))].settings
 
 
-def _plain(settings: BaseModel, info: SerializationInfo) -> dict[str, Any]:
+def _plain(settings: Settings, info: SerializationInfo) -> dict[str, Any]:
     return settings.model_dump(mode="json", exclude_defaults=info.exclude_defaults)
 
 
-def _read(value: Any) -> BaseModel:
+def _read(value: Any) -> Settings:
     """Settings from what a scenario says; errors are placed as if the settings stood in the scenario themselves."""
     methods = known()
-    if isinstance(value, BaseModel) and any(isinstance(value, method.settings) for method in methods.values()):
+    if isinstance(value, Settings) and any(isinstance(value, method.settings) for method in methods.values()):
         return value
     kind = value.get("kind") if isinstance(value, Mapping) else None
     if isinstance(kind, str) and kind not in methods:
         expected = " or ".join(map(repr, methods))
         wrong: Any = {"type": "literal_error", "loc": ("kind",), "input": kind, "ctx": {"expected": expected}}
         raise ValidationError.from_exception_data("method", [wrong])
-    # Without a readable kind, the settings of any method tell that it is missing.
-    settings = methods[kind].settings if isinstance(kind, str) else next(iter(methods.values())).settings
-    return settings.model_validate(value)
+    return _SETTINGS.chosen(value).model_validate(value)
 
 
-MethodSettings: TypeAlias = Annotated[AgentCFSettings, _Settings()]
+_SETTINGS = _ByKind()
+MethodSettings: TypeAlias = Annotated[Settings, _SETTINGS]
 """What a scenario may say under ``method``: the settings of whatever method is known, told apart by ``kind``."""

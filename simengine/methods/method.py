@@ -1,4 +1,4 @@
-"""What a method is to the rest of the house: first memories, the events of its stages, a handler for each kind."""
+"""What a method is to the rest of the house: settings, first memories, events of stages, a handler for each kind."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
+from pydantic import BaseModel, ConfigDict
 
 from simengine.kernel import Agent, Context, Event
 
 Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
 
 
+class Settings(BaseModel):
+    """What a scenario may say under ``method``: unknown keys are errors, values do not change once read.
+
+    A method narrows ``kind`` to its own name, as in ``kind: Literal["agentcf"]``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: str
+
+
 class Ranks(msgspec.Struct, frozen=True):
     """A ranking stage as a method needs to know it.
 
-    ``live`` ranks each user at the time of the target, before the interactions of that time; otherwise all rankings
-    stand behind the stage before. ``repeats`` rankings are asked for of each case and strategy.
+    ``repeats`` rankings are asked for of each case and strategy. A method orders them by the time of their target and
+    before the interactions of that time: a live ranking shares the phase of the stage before, any other has its own.
     """
 
     name: str
     strategies: tuple[str, ...]
     repeats: int
-    live: bool
 
 
 class Method(Protocol):

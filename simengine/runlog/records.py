@@ -43,6 +43,12 @@ class Header(msgspec.Struct, kw_only=True):
     data: str
     prompts: dict[str, str]
 
+    def changes(self, other: Header) -> list[str]:
+        """What another header says otherwise: ``seed``, ``scenario``, ``data``, ``prompt choose`` ..."""
+        changed = [name for name in ("seed", "scenario", "data") if getattr(self, name) != getattr(other, name)]
+        names = dict.fromkeys((*self.prompts, *other.prompts))
+        return changed + [f"prompt {name}" for name in names if self.prompts.get(name) != other.prompts.get(name)]
+
 
 class MessageLine(msgspec.Struct, omit_defaults=True):
     """One message, with the ids of the messages and memory versions that led to it."""

@@ -11,9 +11,9 @@ from simengine.errors import SimengineError
 from simengine.measure import Result, side_by_side
 from simengine.measure.compare import Paired, PerUser, compare_paired, per_user
 from simengine.measure.logged import RankingReader
-from simengine.runlog import Header, Reader
+from simengine.runlog import Reader
 from simengine.runlog.parting import Parting, find_parting
-from simengine.scenario.many import read_report
+from simengine.scenario.report import read_report
 from simengine.scenario.runs import LoadedRun, load_run
 from simengine.scenario.setup import Setup
 
@@ -65,7 +65,7 @@ def compare(first: Path, second: Path) -> Comparison:
         names=names,
         results=side_by_side(reports),
         rows=list(_rows(runs[0], runs[1], notes)),
-        changed=_changed(runs[0].header, runs[1].header),
+        changed=runs[0].header.changes(runs[1].header),
         parting=find_parting(runs[0].folder.events, runs[1].folder.events),
         notes=notes,
     )
@@ -113,9 +113,3 @@ def _unlike(first: Sequence[Case], second: Sequence[Case]) -> int:
     return sum(
         case.user in tests and tests[case.user] != (case.target, frozenset(case.candidates or ())) for case in second
     )
-
-
-def _changed(one: Header, other: Header) -> list[str]:
-    changed = [name for name in ("seed", "scenario", "data") if getattr(one, name) != getattr(other, name)]
-    names = dict.fromkeys((*one.prompts, *other.prompts))
-    return changed + [f"prompt {name}" for name in names if one.prompts.get(name) != other.prompts.get(name)]

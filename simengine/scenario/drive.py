@@ -47,15 +47,13 @@ class Program:
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """How far a run is: events done of ``total``, calls asked and reused, failures, calls in flight and waiting."""
+    """How far a run is: events done of ``total``, calls asked of the model, events with failures, calls in flight."""
 
     done: int
     total: int
     calls: int
-    reused: int
     failures: int
     in_flight: int
-    waiting: int
 
 
 Observer: TypeAlias = Callable[[Snapshot], None]
@@ -123,8 +121,7 @@ def _looker(
             tick()
         if observe is not None:
             counts, calls = engine.progress, stack.stats()
-            done, failures = counts["committed"], counts["failed"]
-            observe(Snapshot(done, total, calls.asked, calls.journal, failures, calls.in_flight, calls.waiting))
+            observe(Snapshot(counts["committed"], total, calls.asked, counts["failed"], calls.in_flight))
 
     return look
 

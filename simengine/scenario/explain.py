@@ -9,9 +9,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, RootModel, Tag, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from rapidfuzz import fuzz, process, utils
 
+from simengine.data.table import nearest
 from simengine.errors import InputError
 from simengine.scenario.yamltree import Node, Path, dotted
 
@@ -110,8 +111,8 @@ def _follow(model: type[BaseModel], root: Node, loc: tuple[str | int, ...]) -> _
             union, labelled = path, True
             kinds = [member for member in members if str(part) in _labels(member)] or members
             members = kinds
-        under = [kind for member in members for kind in _step(member, part)]
         child = node.child(part) if node is not None else None
+        under = [kind for member in members for kind in _step(member, part, child)]
         if (is_label and (under or child is None)) or (not under and child is None):
             continue
         if not is_label:
@@ -142,12 +143,15 @@ def _members(kind: Any) -> list[Any]:
     return [kind]
 
 
-def _step(kind: Any, part: str | int) -> list[Any]:
-    """The annotations under a key or an index of one union member; empty where the schema knows none."""
+def _step(kind: Any, part: str | int, node: Node | None = None) -> list[Any]:
+    """The annotations under a key or an index of one union member; empty where the schema knows none.
+
+    ``node`` is what the document holds there: a field whose metadata has ``chosen`` has its schema by the value.
+    """
     bare = _bare(kind)
     if _is_model(bare):
-        fields = bare.model_fields.items()
-        return [field.annotation for name, field in fields if part in (name, field.alias, field.validation_alias)]
+        fields = [f for name, f in bare.model_fields.items() if part in (name, f.alias, f.validation_alias)]
+        return [_by_value(field, node) or field.annotation for field in fields]
     origin, arguments = typing.get_origin(bare), typing.get_args(bare)
     if not isinstance(origin, type) or not arguments:
         return []
@@ -157,6 +161,11 @@ def _step(kind: Any, part: str | int) -> list[Any]:
         return []
     many = origin is not tuple or arguments[-1] is Ellipsis
     return [arguments[0]] if many else list(arguments[part : part + 1])
+
+
+def _by_value(field: FieldInfo, node: Node | None) -> Any:
+    chosen = next((extra.chosen for extra in field.metadata if hasattr(extra, "chosen")), None)
+    return None if chosen is None or node is None else chosen(node.data())
 
 
 def _is_model(bare: Any) -> bool:
@@ -181,12 +190,6 @@ def _labels(kind: Any) -> list[str]:
     """The names under which pydantic may speak of a union's member: its tags by any field, and its class."""
     tags = [tag for key in (None, *_keys(kind)) for tag in _tags(kind, key)]
     return [*tags, getattr(_bare(kind), "__name__", "")]
-
-
-def _nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice that is spelled most like ``word``, None where none is near enough to be meant."""
-    match = process.extractOne(word, list(choices), scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=60)
-    return str(match[0]) if match else None
 
 
 def _tell(group: list[tuple[_Spot, ErrorDetails]]) -> InputError:
@@ -230,14 +233,14 @@ def _remedy(detail: ErrorDetails, value: str) -> str:
 
 
 def _choose(word: str, choices: Iterable[str]) -> str:
-    near = _nearest(word, choices)
+    near = nearest(word, choices)
     return f"Did you mean `{near}`?" if near else "Choose one of these."
 
 
 def _unknown_key(spot: _Spot) -> InputError:
     key = str(spot.path[-1])
     place = spot.parent.keys.get(key, spot.parent.place)
-    near = _nearest(key, spot.siblings)
+    near = nearest(key, spot.siblings)
     known = ", ".join(dict.fromkeys(spot.siblings)) or "none"
     remedy = f"Did you mean `{near}`?" if near else f"Keys known here: {known}."
     return place.error(f"the key `{key}` is not known here", remedy, field=dotted(spot.path))
@@ -272,6 +275,6 @@ def _unknown_shape(spot: _Spot, node: Node, members: Sequence[Any]) -> InputErro
     """A union told apart by a function of the value: its tags are the keys that users may write."""
     tags = list(dict.fromkeys(tag for member in members for tag in _tags(member)))
     written = list(node.value) if isinstance(node.value, dict) else [node.describe()]
-    remedy = next((_choose(word, tags) for word in written if _nearest(word, tags)), "Choose one of these.")
+    remedy = next((_choose(word, tags) for word in written if nearest(word, tags)), "Choose one of these.")
     problem = f"expected one of: {', '.join(tags)}"
     return node.place.error(problem, remedy, field=dotted(spot.path) or None, value=node.describe())

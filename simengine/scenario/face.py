@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -105,14 +106,8 @@ def read_scenario(scenario: str | Path, set: Sets | None = None) -> Scenario:
 
 
 def _entries(set: Sets | None) -> list[str]:
-    return [f"{name}={_scalar(value)}" for name, value in (set or {}).items()]
-
-
-def _scalar(value: object) -> str:
-    """A Python value as the YAML scalar that stands for it."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return str(value)
+    # JSON is YAML with all texts quoted, so that each value is read as what it is. Paths become texts.
+    return [f"{name}={json.dumps(value, ensure_ascii=False, default=str)}" for name, value in (set or {}).items()]
 
 
 def _path(out: str | Path | None) -> Path | None:

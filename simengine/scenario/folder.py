@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from simengine.errors import InputError, LogError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where two processes on one folder are the user's to avoid
+    fcntl = None  # type: ignore[assignment]
 
 DEFAULT = Path("replays")
 
@@ -40,23 +48,18 @@ class Folder:
     def new(cls, name: str, out: Path | None) -> Folder:
         """Make a folder: ``out``, which must not exist, or ``replays/<name>``, with a number if that is taken."""
         if out is not None:
-            try:
-                out.mkdir(parents=True)
-            except FileExistsError:
-                raise InputError(
-                    "this folder exists already, and a run never overwrites another",
-                    file=str(out),
-                    remedy="choose another --out, or go on with `simengine run --resume` if it is an unfinished run",
-                ) from None
-            return cls(out)
+            with suppress(FileExistsError):
+                return cls(_made(out))
+            raise InputError(
+                "this exists already, and a run never overwrites another",
+                file=str(out),
+                remedy="choose another --out, or go on with `simengine run --resume` if it is an unfinished run",
+            )
         number = 1
         while True:
-            path = DEFAULT / (name if number == 1 else f"{name}-{number}")
-            try:
-                path.mkdir(parents=True)
-                return cls(path)
-            except FileExistsError:
-                number += 1
+            with suppress(FileExistsError):
+                return cls(_made(DEFAULT / (name if number == 1 else f"{name}-{number}")))
+            number += 1
 
     @classmethod
     def of(cls, path: Path) -> Folder:
@@ -69,3 +72,38 @@ class Folder:
                 remedy="name a folder that `simengine run` made, such as replays/quickstart",
             )
         return folder
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from running in this folder. The hold ends with the process, however that ends."""
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    "this run is under way in another process",
+                    file=str(self.path),
+                    remedy="wait until it has ended, or stop it",
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+
+def _made(path: Path) -> Path:
+    """A new folder. Raises ``FileExistsError`` where the name is taken."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise InputError(
+            f"the folder of the run cannot be made: {error.strerror}",
+            file=str(path),
+            remedy="choose a place where you may write, with --out",
+        ) from error
+    return path

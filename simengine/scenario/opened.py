@@ -13,8 +13,7 @@ from simengine.kernel import Version
 from simengine.measure import Result
 from simengine.runlog import EventLine, MessageLine, Reader
 from simengine.scenario.folder import Folder
-from simengine.scenario.many import read_report
-from simengine.scenario.report import Report
+from simengine.scenario.report import Report, read_report
 from simengine.scenario.schema import Scenario, read
 
 Row = TypeVar("Row", bound=msgspec.Struct)

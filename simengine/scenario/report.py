@@ -1,14 +1,16 @@
-"""What a finished run comes to: results against baselines, costs, failures; written to ``report.json``."""
+"""What a finished run comes to: results against baselines, costs, failures; kept in ``report.json``."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from simengine.data import MarketSettings, market_truth
+from simengine.errors import InputError, LogError
 from simengine.llm import CallStore, Completion
 from simengine.measure import Result, evaluate
 from simengine.measure.logged import RankingReader
@@ -89,6 +91,21 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
     part.write_bytes(text + b"\n")
     part.replace(folder.report)  # in one step: a report that is there is a whole one, and marks the run as finished
     return report
+
+
+def read_report(path: Path) -> Report:
+    """The report of a run; :class:`InputError` where there is none yet, :class:`LogError` where it cannot be read."""
+    folder = Folder.of(path)
+    try:
+        return msgspec.json.decode(folder.report.read_bytes(), type=Report)
+    except FileNotFoundError:
+        raise InputError(
+            "this run has no report, so it is not finished", file=str(path), remedy="resume it first"
+        ) from None
+    except msgspec.DecodeError as error:
+        raise LogError(
+            f"the report cannot be read: {error}", file=str(folder.report), remedy="delete it and resume the run"
+        ) from error
 
 
 def _recovery(setup: Setup) -> Recovery | None:

@@ -74,9 +74,10 @@ async def run(
     setup = Setup.of(scenario, data)
     chosen = backend or llm.make_backend(scenario.llm, environ)
     folder = Folder.new(scenario.name, out)
-    folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
-    writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
-    return await _go(setup, folder, writer, chosen, [], observe, interruptible)
+    with folder.held():
+        folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
+        writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
+        return await _go(setup, folder, writer, chosen, [], observe, interruptible)
 
 
 async def resume(
@@ -96,18 +97,21 @@ async def resume(
     log that is damaged in the middle, unless ``repair`` says to take it up before the damage.
     """
     folder = Folder.of(path)
-    with Reader(folder.events, repair=repair) as reader:
-        scenario, _ = read(folder.scenario, sets)
-        setup = Setup.of(scenario, data)
-        _same(reader.header, setup.header, folder)
-        history = [line.restored() for line in reader]
-    if reader.end is not None:
-        return await _report_again(setup, folder, history)
-    if reader.torn is not None:
-        log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
-    chosen = backend or llm.make_backend(scenario.llm, environ)
-    writer = Writer.again(folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed)
-    return await _go(setup, folder, writer, chosen, history, observe, interruptible)
+    with folder.held():
+        with Reader(folder.events, repair=repair) as reader:
+            scenario, _ = read(folder.scenario, sets)
+            setup = Setup.of(scenario, data)
+            _same(reader.header, setup.header, folder)
+            history = [line.restored() for line in reader]
+        if reader.end is not None:
+            return await _report_again(setup, folder, history)
+        if reader.torn is not None:
+            log.warning("torn tail cut", file=str(folder.events), line=reader.torn)
+        chosen = backend or llm.make_backend(scenario.llm, environ)
+        writer = Writer.again(
+            folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed
+        )
+        return await _go(setup, folder, writer, chosen, history, observe, interruptible)
 
 
 async def replay(
@@ -175,9 +179,7 @@ def _extent(folder: Folder) -> tuple[bool, int]:
 
 def _same(logged: Header, now: Header, folder: Folder) -> None:
     """Refuse to go on with a log that something else was written by."""
-    changed = [f"the {name}" for name in ("seed", "scenario", "data") if getattr(logged, name) != getattr(now, name)]
-    names = dict.fromkeys((*logged.prompts, *now.prompts))
-    changed += [f"the prompt {name}" for name in names if logged.prompts.get(name) != now.prompts.get(name)]
+    changed = [f"the {name}" for name in logged.changes(now)]
     if changed:
         raise LogError(
             f"{', '.join(changed)} changed since this run was made",

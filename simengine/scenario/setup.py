@@ -73,7 +73,7 @@ class Setup:
         """The events of one stage, in the total order."""
         if rank is None:
             return method.optimize(phase)
-        return method.rank(phase, Ranks(name, tuple(rank.strategies), rank.repeats, rank.when == "live"))
+        return method.rank(phase, Ranks(name, tuple(rank.strategies), rank.repeats))
 
     def source(self, method: Method) -> Iterator[Event]:
         """All events that are known beforehand, in the total order, made as they are asked for."""

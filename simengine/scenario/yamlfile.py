@@ -25,7 +25,6 @@ Model = TypeVar("Model", bound=BaseModel)
 _NAME = r"[^.\[\]=\s]+(?:\[[0-9]+\])*"
 _TARGET = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 _PART = re.compile(r"\[([0-9]+)\]|([^.\[\]]+)")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def load(
@@ -75,23 +74,6 @@ def validate(root: Node, model: type[Model]) -> tuple[Model, dict[str, Any]]:
                 raise together(problems(error, model, root), file) from None
         for where, spelling in respelled:
             _put_text(data, where, spelling)
-
-
-def resolve_env(text: str, environ: Mapping[str, str], field: str) -> str:
-    """``text`` with every ``${NAME}`` replaced; ``field`` is the dotted field that it comes from.
-
-    Raises InputError, which names variable and field and no value, where a variable is unset or empty.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if not environ.get(name):
-            state = "is empty" if name in environ else "is not set"
-            remedy = f"Set it in the environment of the run: export {name}=..."
-            raise InputError(f"the environment variable {name} {state}", remedy=remedy, field=field)
-        return environ[name]
-
-    return _VARIABLE.sub(value, text)
 
 
 def dump(data: Mapping[str, Any]) -> str:

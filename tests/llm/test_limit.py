@@ -139,7 +139,7 @@ class TestLimit:
         """With all at rest and the window over, as many may go at once as in the beginning."""
 
         async def play() -> None:
-            model = Limit(held := Held(), LimitSettings(rpm=rpm, tpm=rpm * 1000, window=1.0))
+            model = Limit(held := Held(), LimitSettings(rpm=rpm, tpm=rpm * 10_000, window=1.0))
             tasks: list[asyncio.Task[Completion]] = []
             for what, number in steps:
                 open_calls = [answer for _, answer in held.calls if not answer.done()]

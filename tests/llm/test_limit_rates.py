@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from structlog.testing import capture_logs
 
 from simengine.llm import attempt
 from simengine.llm.attempt import Gauge
+from simengine.llm.backends.delay import Delay
 from simengine.llm.backends.headers import GaugeReader
 from simengine.llm.backends.scripted import Scripted
 from simengine.llm.layers.limit import Limit, Rates
@@ -294,6 +296,57 @@ def test_a_window_is_not_emptied_in_one_burst() -> None:
     assert sum(time == 0 for time in times) == 120
     assert sum(0 < time <= 10 for time in times) == pytest.approx(196, abs=2)
     assert sum(time < 61.2 for time in times) == 600
+
+
+def test_a_refusal_now_and_then_that_names_no_limit_teaches_none() -> None:
+    """Every fifth attempt is refused, whatever the rate; a thousand calls are not slowed down for it."""
+
+    async def play() -> tuple[float, Rates]:
+        count = 0
+
+        def answer(request: Request) -> str | Exception:
+            nonlocal count
+            count += 1
+            return Transient("HTTP 429: slow down", reason="limited") if count % 5 == 0 else "yes"
+
+        limit = Limit(Scripted(answer), LimitSettings())
+        retry = Retry(limit, RetrySettings())
+        await asyncio.gather(*(retry.complete(ask(str(n))) for n in range(1000)))
+        return asyncio.get_running_loop().time(), limit.rates()
+
+    time, rates = run_virtual(play())
+    assert time < 10
+    assert rates.most_requests == math.inf
+
+
+def test_a_streak_of_refusals_that_name_no_limit_is_one_of_requests() -> None:
+    """A limit of 30 in 10 s, refused with a bare "Too Many Requests"."""
+    limits = Limits(rpm=180, window=10)
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+
+        def answer(request: Request) -> str | Exception:
+            met = limits.enter(loop.time(), 0, 0)
+            return Transient("HTTP 429: Too Many Requests", reason="limited") if met else "yes"
+
+        retry = Retry(Limit(Scripted(answer), LimitSettings(window=10)), RetrySettings())
+        await asyncio.gather(*(retry.complete(ask(str(n))) for n in range(300)))
+        assert loop.time() < 115  # 90 s of waiting, were the limit known
+
+    run_virtual(play())
+    assert sum(limits.refused.values()) < 80  # of which up to 64 before the first is answered
+
+
+def test_a_rehearsal_keeps_to_the_limits_too() -> None:
+    """Delayed answers, 30 in any 10 s: the window runs from the sending, not from the answer 4 s later."""
+
+    async def play() -> float:
+        limit = Limit(Delay(Scripted(lambda request: "yes"), 4.0, 0.0, 0), LimitSettings(rpm=180, window=10))
+        await asyncio.gather(*(limit.complete(ask(str(n), call=str(n))) for n in range(61)))
+        return asyncio.get_running_loop().time()
+
+    assert 20.4 + 4 <= run_virtual(play()) <= 25
 
 
 def test_rates_are_told_per_minute() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 import runs
 from standin import StandIn, agentcf_reply
 
+from simengine import scenario as scenarios
 from simengine.errors import InputError
 
 KEY = "sk-plain-123"
@@ -33,3 +35,12 @@ def test_resuming_such_a_run_asks_for_the_variable(tmp_path: Path, monkeypatch: 
     cut = runs.cut(folder, tmp_path / "cut", runs.ends(folder)[5])
     with pytest.raises(InputError, match="SIMENGINE_API_KEY"):
         runs.resume(cut)
+
+
+def test_a_key_in_plain_text_is_not_written_beside_variants(tmp_path: Path) -> None:
+    text = f"{runs.SMALL}llm: {{api_key: {KEY}}}\nvariants: {{one: {{}}, two: {{seed: 6}}}}\n"
+    common = tmp_path / "common"
+    asyncio.run(scenarios.run_many(scenarios.read_all("small.yaml", (), text), out=common))
+    files = [file for file in common.rglob("*") if file.is_file()]
+    assert common / "variants.yaml" in files
+    assert not [file.name for file in files if KEY.encode() in file.read_bytes()]

@@ -95,6 +95,7 @@ def test_another_stage_leaves_the_interactions_as_they_are(tmp_path: Path) -> No
         "after": "[{optimize: {}}, {rank: {}}]",
         "live": "[{optimize: {}}, {rank: {when: live, repeats: 2}}]",
         "both": "[{optimize: {}}, {rank: {when: live}}, {rank: {k: [3]}}]",
+        "twice": "[{optimize: {}}, {rank: {when: live}}, {rank: {when: live}}]",
     }
     found = {name: runs.run(tmp_path / name, TIMED, f"stages={text}").path for name, text in stages.items()}
     interactions = {name: runs.events(path, "interaction") for name, path in found.items()}

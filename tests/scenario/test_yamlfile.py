@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from simengine.errors import InputError
-from simengine.scenario.yamlfile import dump, load, resolve_env
+from simengine.scenario.yamlfile import dump, load
 
 
 class Strict(BaseModel):
@@ -186,15 +185,6 @@ def test_variables_stay_as_written_until_they_are_used() -> None:
     data = load("s.yaml", Scalars, (), "secret: ${MY_KEY}")[1]
     assert data == {"secret": "${MY_KEY}"}
     assert "${MY_KEY}" in dump(data)
-    assert resolve_env("Bearer ${A}-${B_2}, $A {A} ${}", {"A": "x", "B_2": "${A}"}, "f") == "Bearer x-${A}, $A {A} ${}"
-
-
-@pytest.mark.parametrize(("environ", "state"), [({}, "is not set"), ({"MY_KEY": ""}, "is empty")])
-def test_a_variable_without_a_value_is_named_with_its_field(environ: dict[str, str], state: str) -> None:
-    with pytest.raises(InputError, match=f"MY_KEY {state}") as caught:
-        resolve_env("${MY_KEY}", environ, "llm.api_key")
-    assert caught.value.where == {"field": "llm.api_key"}
-    assert "export MY_KEY=" in caught.value.remedy
 
 
 _texts = st.text(st.characters(codec="utf-8")) | st.sampled_from(

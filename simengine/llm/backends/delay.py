@@ -6,6 +6,7 @@ import asyncio
 import math
 import random
 
+from simengine.llm import attempt
 from simengine.llm.request import Completion, LanguageModel, Request
 
 
@@ -28,7 +29,9 @@ class Delay:
         return self._median * math.exp(self._sigma * stream.gauss(0.0, 1.0))
 
     async def complete(self, request: Request) -> Completion:
-        """The model's completion, later."""
+        """The model's completion, later. It counts as sent now, so that limits are rehearsed too."""
+        if (current := attempt.current.get()) is not None:
+            current.sent()
         await asyncio.sleep(self.seconds(request))
         return await self._model.complete(request)
 

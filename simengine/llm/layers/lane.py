@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,7 +37,20 @@ class Lane:
 
     def __init__(self, window: float) -> None:
         self.meter = Meter(window)
+        self._streak = 0
+        self._refused_at = -math.inf
         self._queue: list[tuple[float, int, Waiting]] = []
+
+    def refused(self, sent: float) -> int:
+        """An attempt was refused for no stated limit; how many have been now, with none let in that was sent since."""
+        self._streak += 1
+        self._refused_at = max(self._refused_at, sent)
+        return self._streak
+
+    def admitted(self, sent: float) -> None:
+        """An attempt was let in."""
+        if sent >= self._refused_at:
+            self._streak = 0
 
     def push(self, rank: float, arrival: int, waiting: Waiting) -> None:
         """Queue an attempt."""

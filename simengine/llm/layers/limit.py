@@ -28,7 +28,7 @@ T = TypeVar("T")
 log = structlog.get_logger("simengine")
 
 _SPREAD = 1.0  # seconds over which the slots open again after a pause, so that not all go out at one instant
-_ENOUGH = 10  # requests in a window before a refusal that names no limit is taken for one of the rate of requests
+_STREAK = 3  # refusals in a row that name no limit are taken for a limit on requests; fewer may be a passing mood
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -75,6 +75,7 @@ class Limit:
         self._paused_until = -math.inf
         self._reopening = 0
         self._spread = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self.arrived = 0
@@ -108,7 +109,7 @@ class Limit:
 
     def rates(self) -> Rates:
         """How fast it goes at the moment."""
-        now, meters = _now(), [self._shared, *(lane.meter for lane in self._lanes.values())]
+        now, meters = self._now(), [self._shared, *(lane.meter for lane in self._lanes.values())]
         requests, tokens = self._shared.per_minute(now)
         limits = [meter.limits_per_minute(now) for meter in meters]
         return Rates(requests, tokens, min(most for most, _ in limits), min(most for _, most in limits))
@@ -116,9 +117,10 @@ class Limit:
     async def _enter(self, requests: tuple[Request, ...]) -> Permit:
         if self._closed:
             raise _stopping()
+        self._loop = asyncio.get_running_loop()
         self.arrived += 1
         rank = self.arrived - self._weight * max(request.priority for request in requests)
-        slot: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
+        slot: asyncio.Future[Permit] = self._loop.create_future()
         self._lane(requests).push(rank, self.arrived, Waiting(requests, slot))
         self._dispatch()
         if slot.done():
@@ -163,7 +165,7 @@ class Limit:
     def _dispatch(self) -> None:
         """Let through all that may go, and come back when the next one may."""
         self._stop_timer()
-        now = _now()
+        now = self._now()
         while (wait := self._grant_next(now)) == 0:
             pass
         if wait < math.inf:
@@ -195,7 +197,8 @@ class Limit:
         return sum(map(self._estimator.need, requests), Need(0, 0))
 
     def _grant(self, waiting: Waiting, need: Need, lane: Lane, now: float) -> None:
-        tolls = (meter.charge(need, now, self._basis.reserving) for meter in (self._shared, lane.meter))
+        reserving = self._basis.reserving
+        tolls = self._shared.charge(need, now, reserving), lane.meter.charge(need, now, reserving)
         waiting.slot.set_result(Permit(waiting.requests, *tolls))
         self._held += 1
         if self._reopening > 0:
@@ -206,8 +209,8 @@ class Limit:
         """The windows count a permit's time from here on."""
         if not permit.was_sent:
             permit.was_sent = True
-            self._shared.sent(permit.shared, _now())
-            self._lane(permit.requests).meter.sent(permit.own, _now())
+            self._shared.sent(permit.shared, self._now())
+            self._lane(permit.requests).meter.sent(permit.own, self._now())
             self._dispatch()
 
     def _leave(self, permit: Permit) -> None:
@@ -223,8 +226,10 @@ class Limit:
         need = Need(0, 0)
         for request, answer in zip(permit.requests, answers, strict=True):
             need += self._estimator.learn(request, answer.usage)
+        lane = self._lane(permit.requests)
+        lane.admitted(permit.own.requests.sent)
+        lane.meter.settle(permit.own, need)
         self._shared.settle(permit.shared, need)
-        self._lane(permit.requests).meter.settle(permit.own, need)
 
     def _hear(self, permit: Permit, gauges: dict[str, Gauge]) -> None:
         """Learn from what the server says about its limits."""
@@ -232,12 +237,12 @@ class Limit:
         for name, gauge in gauges.items():
             if gauge.limit and meter.tell(name, gauge.limit):
                 log.info("limit learned", limit=name, value=gauge.limit, model=permit.requests[0].model)
-            if gauge.remaining == 0 and gauge.reset and meter.believed_room(name, permit.own, _now()):
+            if gauge.remaining == 0 and gauge.reset and meter.believed_room(name, permit.own, self._now()):
                 self._pause(gauge.reset, f"no {name} left")
         tokens = gauges.get("tokens")
         if tokens is not None and tokens.limit is not None and tokens.remaining is not None:
             counted = tokens.limit - tokens.remaining
-            self._basis.heard(meter.counts_reserved(permit.own, counted, tokens.limit, _now()))
+            self._basis.heard(meter.counts_reserved(permit.own, counted, tokens.limit, self._now()))
 
     def _learn_from(self, fault: Transient, permit: Permit) -> None:
         """A refusal shows a limit; a pause that is asked for holds for everyone."""
@@ -248,13 +253,14 @@ class Limit:
             self._pause(fault.retry_after, fault.problem)
 
     def _find(self, fault: Transient, permit: Permit) -> None:
-        meter, now, model = self._lane(permit.requests).meter, _now(), permit.requests[0].model
-        kind = fault.limited
+        """Find out which limit an attempt met, and where it is."""
+        lane, now, model = self._lane(permit.requests), self._now(), permit.requests[0].model
+        meter, kind = lane.meter, fault.limited
         if kind == "concurrency":
             self._found.refused(self._held - 1, now)
         elif kind == "tokens" and not self._basis.reserving and self._fits_only_as_used(permit, meter, now):
             self._basis.proved()
-        elif kind or permit.own.requests.before.used >= _ENOUGH:
+        elif kind or lane.refused(permit.own.requests.sent) >= _STREAK:
             meter.refused(kind or "requests", permit.own, now, self._basis.reserving)
         self._shared.forget(permit.shared)
         meter.forget(permit.own)
@@ -266,7 +272,7 @@ class Limit:
         return any(each.fits_only_as_used(toll, now) for each, toll in tolls)
 
     def _pause(self, seconds: float, reason: str) -> None:
-        until = _now() + seconds
+        until = self._now() + seconds
         if seconds <= self._longest and until > self._paused_until:
             log.info("endpoint paused", seconds=round(seconds, 3), reason=reason)
             self._paused_until = until
@@ -279,14 +285,13 @@ class Limit:
             self._lanes[model] = Lane(self._settings.window)
         return self._lanes[model]
 
+    def _now(self) -> float:
+        return 0.0 if self._loop is None else self._loop.time()
+
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _stopping() -> RunStopped:

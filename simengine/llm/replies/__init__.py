@@ -1,8 +1,8 @@
 """What comes back from a language model as text: each reply format both writes and reads here.
 
-One module per format (``choice``, ``selfintro``, ``descriptions``, ``ranking``), each with ``write(...) -> str`` and
-``read(text, ...)``, which returns the value or raises :class:`Unreadable`. Reading tolerates what models are known to
-do to a format, and never guesses.
+One module per format (``choice``, ``selfintro``, ``descriptions``, ``ranking``, ``reflection``), each with
+``write(...) -> str`` and ``read(text, ...)``, which returns the value or raises :class:`Unreadable`. Reading tolerates
+what models are known to do to a format, and never guesses.
 """
 
 from simengine.llm.replies.clean import require_whole
