@@ -179,3 +179,12 @@ def test_a_room_without_a_place_among_the_arrows_is_caught(skeleton: Path) -> No
     code, output = _lint(skeleton)
     assert code != 0
     assert "attic" in output
+
+
+def test_the_output_in_the_readme_is_what_the_quickstart_prints(tmp_path: Path) -> None:
+    """Its last lines name the hash, so a README that has fallen behind shows here."""
+    command = [sys.executable, "-m", "simengine.cli.main", "run", str(ROOT / "scenarios" / "quickstart.yaml")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in printed[-2:] if line not in readme] == []

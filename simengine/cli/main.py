@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import sys
+import time
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -136,8 +138,11 @@ def main() -> None:
         show.error(error)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        print("stopped at once; what was answered is in the journal", file=sys.stderr)
+        print("stopped at once; what was answered is in the journal, and the run can be resumed", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except OSError as error:  # a full disk or a closed pipe behind what is printed
+        print(f"cannot print: {error.strerror}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _print_run(finished: scenarios.Finished) -> None:
@@ -174,15 +179,15 @@ def _print_many(common: Path, report: scenarios.ManyReport) -> None:
 
 
 class _Shown:
-    """A progress display that begins with the first snapshot, and ends with the last."""
+    """A progress display that begins with the first snapshot, and says at the end how long it took."""
 
     def __init__(self) -> None:
+        self._began = time.monotonic()
         self._progress: show.Progress | None = None
 
     def variant(self, name: str) -> Observer:
         """Begin anew, for the next variant."""
-        self.__exit__()
-        self._progress = None
+        self._end()
         print(f"variant {name}", file=sys.stderr)
         return self.observe
 
@@ -195,9 +200,14 @@ class _Shown:
     def __enter__(self) -> _Shown:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        print(f"took {timedelta(seconds=round(time.monotonic() - self._began))}", file=sys.stderr)
+
+    def _end(self) -> None:
         if self._progress is not None:
-            self._progress.__exit__(*error)
+            self._progress.__exit__()
+            self._progress = None
 
 
 def _print_plan(found: Plan) -> None:
@@ -222,3 +232,7 @@ def _print_divergence(divergence: Divergence) -> None:
     console.print(f"  expected: {where.get('expected')!r}")
     console.print(f"  found:    {where.get('found')!r}")
     console.print(f"  {divergence.remedy}")
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
+import structlog
 
 from simengine.errors import KernelError, RunStopped
 from simengine.kernel import Agent, Context, Engine, Event, Restored, Sink
@@ -18,6 +19,8 @@ from simengine.llm import Stack, Stats
 from simengine.methods import Method
 from simengine.scenario.setup import Setup
 from simengine.world import Edge, Graph, item, user
+
+log = structlog.get_logger("simengine")
 
 _TICK = 0.25  # seconds between two looks at a run that goes on
 
@@ -117,8 +120,11 @@ def _looker(
     engine: Engine, stack: Stack, total: int, tick: Callable[[], None] | None, observe: Observer | None
 ) -> Callable[[], None]:
     def look() -> None:
-        if tick is not None:
-            tick()
+        try:
+            if tick is not None:
+                tick()
+        except RunStopped as stopped:  # the log cannot be written: a full disk
+            engine.stop(stopped)
         if observe is not None:
             counts, calls = engine.progress, stack.stats()
             observe(Snapshot(counts["committed"], total, calls.asked, counts["failed"], calls.in_flight))
@@ -141,7 +147,8 @@ def _signals(stop: Callable[[RunStopped], None]) -> Iterator[None]:
         nonlocal seen
         seen += 1
         if seen == 1:
-            stop(RunStopped(f"stopped by {number.name}", signal=number.name))
+            stop(RunStopped("the run was stopped", signal=number.name))
+            log.warning("stopping: answers under way are waited for; once more to stop at once", signal=number.name)
         elif task is not None:
             task.cancel()
 

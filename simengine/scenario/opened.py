@@ -112,6 +112,7 @@ class Run:
 
     def messages(self, agent: str | None = None) -> Table[SaidMessage]:
         """The messages (that an agent sent or received), in the order of the log."""
+        _check_name(agent)
         return Table(
             SaidMessage(**msgspec.structs.asdict(message), event=line.event, time=line.time)
             for line in self.events()
@@ -120,13 +121,23 @@ class Run:
         )
 
     def memories(self, agent: str | None = None) -> Table[MemoryVersion]:
-        """The memory versions (of an agent such as ``user:12``), in the order of the log."""
+        """The memory versions that were written (of an agent such as ``user:12``), in the order of the log.
+
+        What an agent began with, its version 0, is no part of the log; ``simengine trace`` shows it.
+        """
+        _check_name(agent)
         return Table(
             _memory(version, line)
             for line in self.events()
             for version in line.memories
             if agent in (None, version.agent)
         )
+
+
+def _check_name(agent: str | None) -> None:
+    if agent is not None and ":" not in agent:
+        remedy = f"write user:{agent} or item:{agent}"
+        raise InputError("the name of an agent says what it is", remedy=remedy, agent=agent)
 
 
 def _memory(version: Version, line: EventLine) -> MemoryVersion:

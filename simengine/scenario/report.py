@@ -74,7 +74,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
             ranking.take(line)
     results, skipped = _results(setup, rankings)
     report = Report(
-        model=_name_of_model(setup),
+        model=_names_of_models(store),
         results=results,
         costs=_costs(store),
         failures=dict(sorted(failures.items())),
@@ -159,8 +159,10 @@ def _schedule(driven: Driven) -> dict[str, int]:
     return {"stale": driven.progress["stale"], "lost": driven.progress["lost"]}
 
 
-def _name_of_model(setup: Setup) -> str:
-    settings = setup.scenario.llm
-    if settings.backend == "lexical":
-        return "lexical (rule-based text, not a language model)"
-    return settings.model
+def _names_of_models(store: CallStore) -> str:
+    """The models that answered, as they name themselves or as they were asked for."""
+    names = dict.fromkeys(
+        (row.outcome.model if isinstance(row.outcome, Completion) else "") or row.request.model for row in store
+    )
+    said = {"lexical": "lexical (rule-based text, not a language model)", "": "a model without a name"}
+    return ", ".join(said.get(name, name) for name in sorted(names)) or "none was asked"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -30,7 +31,8 @@ from simengine.scenario.yamlfile import dump
 log = structlog.get_logger("simengine")
 
 KEY_VARIABLE = "SIMENGINE_API_KEY"
-"""What stands in a run's scenario for an API key that was given in plain text; set it to resume such a run."""
+URL_VARIABLE = "SIMENGINE_BASE_URL"
+"""What stands in a run's scenario for an API key, or an address with a login, that was given in plain text."""
 
 _PACKAGES = ("simengine", "aiohttp", "msgspec", "networkx", "numpy", "openai")
 
@@ -77,7 +79,7 @@ async def run(
     with folder.held():
         folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
         writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
-        return await _go(setup, folder, writer, chosen, [], observe, interruptible)
+        return await _go(setup, folder, writer, chosen, [], (), observe, interruptible)
 
 
 async def resume(
@@ -101,7 +103,7 @@ async def resume(
         with Reader(folder.events, repair=repair) as reader:
             scenario, _ = read(folder.scenario, sets)
             setup = Setup.of(scenario, data)
-            _same(reader.header, setup.header, folder)
+            _same(reader.header, setup, folder)
             history = [line.restored() for line in reader]
         if reader.end is not None:
             return await _report_again(setup, folder, history)
@@ -111,7 +113,7 @@ async def resume(
         writer = Writer.again(
             folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed
         )
-        return await _go(setup, folder, writer, chosen, history, observe, interruptible)
+        return await _go(setup, folder, writer, chosen, history, sets, observe, interruptible)
 
 
 async def replay(
@@ -127,7 +129,7 @@ async def replay(
     with Reader(folder.events) as reader, CallStore(folder.calls, read_only=True) as store:
         scenario, _ = read(folder.scenario, sets)
         setup = Setup.of(scenario, data)
-        _same(reader.header, setup.header, folder)
+        _same(reader.header, setup, folder)
         # The log says where the run ends. It may go past a failure, for a resume may skip what a run stopped at.
         setup = replace(setup, rules=msgspec.structs.replace(setup.rules, stop_on_error=False))
         comparer = Comparer(reader)
@@ -142,6 +144,7 @@ async def _go(
     writer: Writer,
     backend: LanguageModel,
     history: list[Restored],
+    sets: Sequence[str],
     observe: Observer | None,
     interruptible: bool,
 ) -> Finished:
@@ -154,7 +157,8 @@ async def _go(
             writer.end()
             report = make_report(setup, folder, store, driven)
     except RunStopped as stopped:
-        stopped.remedy = f"{stopped.remedy}\n  Go on with: simengine run --resume {folder.path}".strip()
+        again = shlex.join(["simengine", "run", "--resume", str(folder.path), *(f"--set={entry}" for entry in sets)])
+        stopped.remedy = f"{stopped.remedy}\n  Go on with: {again}".strip()
         raise
     finally:
         writer.close()
@@ -177,15 +181,28 @@ def _extent(folder: Folder) -> tuple[bool, int]:
     return reader.end is not None, rows
 
 
-def _same(logged: Header, now: Header, folder: Folder) -> None:
+def _same(logged: Header, setup: Setup, folder: Folder) -> None:
     """Refuse to go on with a log that something else was written by."""
-    changed = [f"the {name}" for name in logged.changes(now)]
-    if changed:
-        raise LogError(
-            f"{', '.join(changed)} changed since this run was made",
-            file=str(folder.path),
-            remedy="restore what it was made with, or start a new run",
-        )
+    changed = [f"the {name}" for name in logged.changes(setup.header)]
+    if not changed:
+        return
+    fields = ", ".join(_parted(read(folder.scenario)[0].semantic(), setup.scenario.semantic(), ""))
+    problem = f"{', '.join(changed)} changed since this run was made"
+    raise LogError(
+        f"{problem}: {fields}" if fields else problem,
+        file=str(folder.path),
+        remedy="restore what it was made with, or start a new run; what may change is llm.base_url, api_key, limits, "
+        "timeout, retry, budget and latency, engine.window and on_error",
+    )
+
+
+def _parted(one: Any, other: Any, path: str) -> Iterator[str]:
+    """The fields, dotted, in which two scenarios differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in dict.fromkeys((*one, *other)):
+            yield from _parted(one.get(name), other.get(name), f"{path}.{name}".removeprefix("."))
+    elif one != other:
+        yield path
 
 
 def portable(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,6 +212,8 @@ def portable(data: Mapping[str, Any]) -> dict[str, Any]:
         kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
     if (key := (kept.get("llm") or {}).get("api_key")) and "${" not in key:
         kept["llm"]["api_key"] = f"${{{KEY_VARIABLE}}}"  # a key in plain text must not reach the disk
+    if "@" in (url := (kept.get("llm") or {}).get("base_url", "")) and "${" not in url:
+        kept["llm"]["base_url"] = f"${{{URL_VARIABLE}}}"  # it holds a user's name and password
     if kept.get("prompts"):
         kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
     return kept

@@ -83,7 +83,7 @@ class Stage(Section):
     @model_validator(mode="after")
     def _one(self) -> Stage:
         if (self.optimize is None) == (self.rank is None):
-            raise ValueError("a stage has exactly one key: `optimize` or `rank`")
+            raise ValueError("a stage has exactly one key and a mapping behind it: `optimize: {}` or `rank: {}`")
         return self
 
 
@@ -98,6 +98,15 @@ class Scenario(Section):
     method: MethodSettings
     stages: Annotated[list[Stage], Field(min_length=1)]
     prompts: dict[str, Path] = {}
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> Scenario:
+        if sum(stage.optimize is not None for stage in self.stages) > 1:
+            raise ValueError("a scenario re-enacts its interactions once, but there are several `optimize` stages")
+        first = self.stages[0].rank
+        if first is not None and first.when == "live":
+            raise ValueError("a ranking `when: live` stands among the interactions of an `optimize` stage before it")
+        return self
 
     def semantic(self) -> dict[str, Any]:
         """What can change the outcome, as plain data: all but names, places, time-outs, limits and the like.

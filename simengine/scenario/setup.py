@@ -40,6 +40,12 @@ class Setup:
     @classmethod
     def of(cls, scenario: Scenario, data: Dataset | None = None) -> Setup:
         """Load and check everything; ``data`` stands in for what the scenario names. Raises :class:`InputError`."""
+        if data is not None and (not isinstance(data, Dataset) or scenario.data.format != "frame"):
+            raise InputError(
+                "data are handed over as a Dataset, to a scenario that says `data: {format: frame}`",
+                field="data",
+                remedy="make them with simengine.from_frame(...), and let the scenario say so",
+            )
         dataset = data if data is not None else load(scenario.data)
         if any(stage.rank for stage in scenario.stages) and any(case.candidates is None for case in dataset.cases):
             dataset = with_drawn_candidates(dataset, NEGATIVES, scenario.seed)

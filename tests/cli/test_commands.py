@@ -60,7 +60,7 @@ def test_a_run_prints_table_counts_and_place(command: Command, small: Path) -> N
         assert name in out
     calls = sum(report.costs.calls.values())
     assert out.endswith(f"32 events, {calls} calls, hash {report.hash}\nrun: replays/small\n")
-    assert re.search(rf"32/32 events, {calls} calls, 0 failed, 0 in flight\n$", err)
+    assert re.search(rf"32/32 events, {calls} calls, 0 failed, 0 in flight\ntook 0:00:\d\d\n$", err)
     for value in (result.value for result in report.results):
         assert f"{value:.4f}" in out
 
@@ -75,7 +75,7 @@ def test_runs_get_numbers_and_a_folder_that_exists_is_an_error(command: Command,
     before = {path: path.read_bytes() for path in Path("replays").rglob("*") if path.is_file()}
     status, out, err = command("run", small, "--out", "replays/small-2")
     assert (status, out) == (2, "")
-    assert "replays/small-2: this folder exists already, and a run never overwrites another" in err
+    assert "replays/small-2: this exists already, and a run never overwrites another" in err
     assert {path: path.read_bytes() for path in Path("replays").rglob("*") if path.is_file()} == before
 
 

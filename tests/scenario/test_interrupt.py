@@ -73,7 +73,8 @@ def test_a_signal_with_calls_in_flight(number: signal.Signals, whole: Path, tmp_
             _, err = process.communicate(timeout=9)
         assert process.returncode == 130, err
         _clean(err)
-        assert f"stopped by {number.name}" in err
+        assert f"signal {number.name}: the run was stopped" in err
+        assert "once more to stop at once" in err
         assert "simengine run --resume run" in err
 
         # What had been answered and what was in flight is written down: the calls were given their time. Those that

@@ -72,7 +72,7 @@ WRONG = {
     ),
     "two stages in one": (
         BASE.replace("[{optimize: {}}, {rank: {}}]", "[{optimize: {}, rank: {}}]"),
-        """s.yaml:4:10, field stages[0]: a stage has exactly one key: `optimize` or `rank`
+        """s.yaml:4:10, field stages[0]: a stage has exactly one key and a mapping behind it: `optimize: {}` or `rank: {}`
   Correct this value.""",
     ),
     "no stages": (
@@ -221,6 +221,19 @@ WRONG = {
         BASE.replace("kind: agentcf", "kind: agentcf, over_limit: trim"),
         """s.yaml:3:37, field method.over_limit, value trim: expected 'keep', 'reask' or 'cut'
   Choose one of these.""",
+    ),
+}
+
+WRONG |= {
+    "optimize twice": (
+        BASE.replace("rank: {}", "optimize: {}"),
+        """s.yaml:1:1: a scenario re-enacts its interactions once, but there are several `optimize` stages
+  Correct this value.""",
+    ),
+    "live ranking first": (
+        BASE.replace("[{optimize: {}}, {rank: {}}]", "[{rank: {when: live}}, {optimize: {}}]"),
+        """s.yaml:1:1: a ranking `when: live` stands among the interactions of an `optimize` stage before it
+  Correct this value.""",
     ),
 }
 
