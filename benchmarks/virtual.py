@@ -97,8 +97,8 @@ def ideal(jobs: Sequence[Job], slots: int) -> float:
     """Seconds to the end of all jobs where nothing costs time but the jobs.
 
     Whenever a slot is free, it goes to the job with the least rank among those that are ready: its arrival number less
-    its event's height, which is known for all events from the start. So the longest chain of dependants goes first,
-    and the oldest job passes by no more than that many others.
+    the slots times its event's height, which is known for all events from the start. So the longest chain of
+    dependants goes first, and passes by no more than that many rounds of all slots.
     """
     height, left = heights(jobs), [len(job.after) for job in jobs]
     followers: dict[int, list[int]] = defaultdict(list)
@@ -112,7 +112,7 @@ def ideal(jobs: Sequence[Job], slots: int) -> float:
     while fresh or ready or running:
         for at in fresh:
             arrived += 1
-            heapq.heappush(ready, (arrived - height[jobs[at].event], arrived, at))
+            heapq.heappush(ready, (arrived - slots * height[jobs[at].event], arrived, at))
         fresh = []
         while ready and len(running) < slots:
             at = heapq.heappop(ready)[2]

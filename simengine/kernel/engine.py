@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -63,12 +63,21 @@ class Restored(msgspec.Struct, frozen=True):
 class Engine:
     """Runs a program over a source of events.
 
-    ``source`` yields events in strictly rising order; ``sink`` receives them committed. An engine is used once, inside
+    ``source`` yields events in strictly rising order; ``sink`` receives them committed; ``idle`` is called when nothing
+    can be done before an effect ends (what is kept for company may be sent then). An engine is used once, inside
     a running event loop.
     """
 
-    def __init__(self, program: Program, source: Iterable[Event], sink: Sink, rules: Rules | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        source: Iterable[Event],
+        sink: Sink,
+        rules: Rules | None = None,
+        idle: Callable[[], None] = lambda: None,
+    ) -> None:
         self._program = program
+        self._idle = idle
         self._rules = rules = rules or Rules()
         self._signal = asyncio.Event()
         self._window = Window()
@@ -128,6 +137,9 @@ class Engine:
             if self._may_issue():
                 await asyncio.sleep(0)
             else:
+                await asyncio.sleep(0)  # effects that were begun in this turn start only now
+                if not self._signal.is_set():
+                    self._idle()
                 await self._signal.wait()
             self._signal.clear()
 

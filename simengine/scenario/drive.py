@@ -93,7 +93,7 @@ async def drive(
         method = setup.method(stack)
         graph = _history_graph(setup)
         source = islice(setup.source(method), rows)
-        engine = Engine(Program(method, graph), source, sink, setup.rules)
+        engine = Engine(Program(method, graph), source, sink, setup.rules, idle=stack.flush)
 
         def stop(reason: RunStopped) -> None:
             stack.stop_sending()

@@ -61,8 +61,8 @@ class TestIdeal:
         chain = [Job(1.0, (), 2), Job(1.0, (2,), 3), Job(1.0, (3,), 4)]
         assert ideal([*SINGLE[:2], *chain], 2) == 3.0
 
-    def test_it_passes_by_no_more_than_its_height_less_theirs(self) -> None:
-        """Five came before it: it passes by the fifth alone, starts after 2 seconds, and takes 3. First of all: 4."""
+    def test_it_passes_by_no_more_than_the_last_rounds(self) -> None:
+        """Five came before it. Its first call passes three of them, its second none: 5 seconds. First of all: 4."""
         assert ideal([*SINGLE, *CHAIN], 2) == 5.0
 
     def test_heights_count_events_not_calls(self) -> None:

@@ -49,17 +49,17 @@ class TestLimit:
         await asyncio.gather(*tasks)
         assert held.asked() == ["first", "d", "b", "c", "a"]
 
-    @pytest.mark.parametrize("weight", [1.0, 2.0])
-    async def test_nobody_starves(self, weight: float) -> None:
-        """With a stream of urgent calls, the old one waits for ``weight * priority`` of them, and no longer."""
-        model = Limit(held := Held(), slots(1), weight=weight)
+    @pytest.mark.parametrize("priority", [5, 10])
+    async def test_nobody_starves(self, priority: int) -> None:
+        """With a stream of urgent calls, the old one waits for as many of them as their priority, and no longer."""
+        model = Limit(held := Held(), slots(1))
         tasks = await self.start(model, ("first", 0), ("old", 0))
         for at in range(30):
-            tasks += await self.start(model, (f"urgent {at}", 5), (f"more urgent {at}", 5))
+            tasks += await self.start(model, (f"urgent {at}", priority), (f"more urgent {at}", priority))
             held.give(at)
             await turns()
-        # "old" arrived second; the urgent call of arrival n has rank n - 5 * weight, and ties go to the older.
-        assert held.asked().index("old") == 1 + sum(n - 5 * weight < 2 for n in range(3, 100))
+        # "old" arrived second; the urgent call of arrival n has rank n - priority, and ties go to the older.
+        assert held.asked().index("old") == 1 + sum(n - priority < 2 for n in range(3, 100))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

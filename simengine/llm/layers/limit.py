@@ -43,9 +43,9 @@ class Rates(msgspec.Struct, frozen=True):
 class Limit:
     """Lets an attempt through once there is a slot and room in the windows; the lowest rank among the waiting is next.
 
-    Rank is the arrival number less ``weight`` times the request's priority, fixed on arrival. So a call of priority p
-    passes those that came up to ``weight * p`` arrivals before it and no others: however many urgent calls follow, the
-    oldest gets its turn. A waiting call holds no slot, and what it holds when it is cancelled is given back.
+    Rank is the arrival number less the number of slots times the request's priority, fixed on arrival. So a call of
+    priority p passes those that came within the last p rounds of all slots and no others: however many urgent calls
+    follow, the oldest gets its turn. A waiting call holds no slot; what it holds when it is cancelled is given back.
 
     Limits are the user's, shared by all models of the endpoint, and for each model those that its headers tell and its
     refusals (status 429) show. A pause that the server asks for (up to ``longest`` seconds) holds everyone back.
@@ -57,14 +57,12 @@ class Limit:
         settings: LimitSettings,
         *,
         longest: float = math.inf,
-        weight: float = 1.0,
         estimator: Estimator | None = None,
         seed: int = 0,
     ) -> None:
         self._following = following
         self._settings = settings
         self._longest = longest
-        self._weight = weight
         self._estimator = estimator or Estimator()
         self._random = random.Random(seed)
         self._shared = Meter(settings.window, settings.rpm, settings.tpm)
@@ -119,7 +117,7 @@ class Limit:
             raise _stopping()
         self._loop = asyncio.get_running_loop()
         self.arrived += 1
-        rank = self.arrived - self._weight * max(request.priority for request in requests)
+        rank = self.arrived - self._settings.concurrency * max(request.priority for request in requests)
         slot: asyncio.Future[Permit] = self._loop.create_future()
         self._lane(requests).push(rank, self.arrived, Waiting(requests, slot))
         self._dispatch()
