@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import runs
 
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.scripted import Scripted
+from simengine.llm.request import Completion, Request
 
 MODES = {
     "latest": [],
@@ -48,14 +50,20 @@ def test_the_modes_differ_so_that_each_is_really_in_force(serial: dict[str, Path
 
 def test_calls_do_run_side_by_side(tmp_path: Path) -> None:
     """Otherwise nothing here would be tested: of the small market's calls, several are in flight at one time."""
-    greatest = 0
 
-    def observe(now: object) -> None:
-        nonlocal greatest
-        greatest = max(greatest, now.in_flight)  # type: ignore[attr-defined]
+    class Counting(Lexical):
+        now = greatest = 0
 
-    runs.run(tmp_path / "run", "llm.latency={median: 0.02}", observe=observe)
-    assert greatest >= 3
+        async def complete(self, request: Request) -> Completion:
+            self.now += 1
+            self.greatest = max(self.greatest, self.now)
+            await asyncio.sleep(0.002)
+            self.now -= 1
+            return await super().complete(request)
+
+    counting = Counting()
+    runs.run(tmp_path / "run", backend=counting)
+    assert counting.greatest >= 3
 
 
 @every_mode
