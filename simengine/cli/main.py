@@ -55,6 +55,9 @@ def run(
     file: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario's YAML file.")] = None,
     sets: Sets = [],  # noqa: B006  (typer reads the default, nothing changes it)
     out: Annotated[Path | None, typer.Option(help="The folder to make; default replays/<name>.")] = None,
+    reuse: Annotated[
+        list[Path], typer.Option(metavar="RUN", help="Take answers at temperature 0 from another run; repeatable.")
+    ] = [],  # noqa: B006
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with an unfinished run.")] = None,
     repair: Annotated[bool, typer.Option(help="With --resume: take a damaged log up before the damage.")] = False,
 ) -> None:
@@ -81,10 +84,10 @@ def run(
         reads = scenarios.read_all(file, sets)
         with _Shown() as shown:
             if list(reads) == [""]:
-                one = scenarios.run(*reads[""], out=out, observe=shown.observe, interruptible=True)
+                one = scenarios.run(*reads[""], out=out, reuse=reuse, observe=shown.observe, interruptible=True)
                 _print_run(asyncio.run(one))
             else:
-                all_of_them = scenarios.run_many(reads, out=out, observe=shown.variant, interruptible=True)
+                all_of_them = scenarios.run_many(reads, out=out, reuse=reuse, observe=shown.variant, interruptible=True)
                 _print_many(*asyncio.run(all_of_them))
 
 
@@ -153,7 +156,8 @@ def _print_run(finished: scenarios.Finished) -> None:
     _print_counts(report)
     for note in report.notes:
         print(f"note: {note}")
-    print(f"{report.events} events, {sum(report.costs.calls.values())} calls, hash {report.hash}")
+    reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
+    print(f"{report.events} events, {sum(report.costs.calls.values())} calls{reused}, hash {report.hash}")
     print(f"run: {finished.path}")
 
 

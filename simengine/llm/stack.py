@@ -21,6 +21,7 @@ from simengine.llm.layers.coalesce import Coalesce
 from simengine.llm.layers.journal import Journal
 from simengine.llm.layers.limit import Limit, Rates
 from simengine.llm.layers.retry import Retry
+from simengine.llm.layers.reuse import Reuse
 from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling
 from simengine.llm.settings import LLMSettings
 from simengine.llm.tokens import EMBED, Estimator
@@ -30,12 +31,12 @@ class Stats(msgspec.Struct, frozen=True):
     """What a stack has done so far.
 
     ``asked`` calls went to the backend, in ``attempts`` attempts, and ended in ``completed`` answers and ``failed``
-    terminal errors by reason. ``journal`` calls were answered from the journal and ``shared`` by an equal call under
-    way. Now ``in_flight`` attempts are under way (``greatest``: the most there ever were) and ``waiting`` ones queue.
-    The token sums are of what the server reported; ``unmetered`` answers came without a report. ``refused`` attempts
-    met a limit of the server (status 429), ``resent`` ones were sent again at once, outside the retry budget; ``cut``
-    answers are to a prompt that the server must have cut. ``spending`` is that of the whole run, the journal's calls
-    included, and ``rates`` is how fast it goes now, beside the known limits.
+    terminal errors by reason. ``journal`` calls were answered from the journal, ``reused`` ones from those of other
+    runs, and ``shared`` by an equal call under way. Now ``in_flight`` attempts are under way (``greatest``: the most
+    there ever were) and ``waiting`` ones queue. The token sums are of what the server reported; ``unmetered`` answers
+    came without a report. ``refused`` attempts met a limit of the server (status 429), ``resent`` ones were sent again
+    at once, outside the retry budget; ``cut`` answers are to a prompt that the server must have cut. ``spending`` is
+    that of the whole run, the journal's calls included, and ``rates`` is how fast it goes now, beside the known limits.
     """
 
     asked: int
@@ -43,6 +44,7 @@ class Stats(msgspec.Struct, frozen=True):
     completed: int
     failed: dict[str, int]
     journal: int
+    reused: int
     shared: int
     in_flight: int
     greatest: int
@@ -60,7 +62,9 @@ class Stats(msgspec.Struct, frozen=True):
 class Stack:
     """A backend under its layers: an async context manager that closes the backend, but not the store."""
 
-    def __init__(self, settings: LLMSettings, store: CallStore, backend: LanguageModel) -> None:
+    def __init__(
+        self, settings: LLMSettings, store: CallStore, backend: LanguageModel, reuse: Sequence[CallStore] = ()
+    ) -> None:
         self._backend = backend
         estimator = Estimator()
         # The permit is taken for each attempt: nothing that sleeps, lingers or writes holds one. Coalescing is
@@ -70,7 +74,7 @@ class Stack:
         self._batch = Batch(self._limit, settings.batch)
         self._retry = Retry(self._batch, settings.retry)
         self._budget = Budget(self._retry, settings.budget, settings.prices, estimator, store)
-        self._journal = Journal(store, self._budget)
+        self._journal = Journal(store, Reuse(reuse, self._budget))
         self._model = Coalesce(self._journal)
 
     async def complete(self, request: Request) -> Completion:
@@ -101,6 +105,7 @@ class Stack:
             completed=journal.completed,
             failed=dict(sorted(journal.failed.items())),
             journal=journal.answered,
+            reused=journal.reused,
             shared=self._model.shared,
             in_flight=limit.in_flight,
             greatest=limit.greatest,
@@ -133,14 +138,17 @@ def build(
     store: CallStore,
     *,
     backend: LanguageModel | None = None,
+    reuse: Sequence[CallStore] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> Stack:
     """The model that the settings describe, over ``backend`` if one is given in place of theirs.
 
+    ``reuse`` are journals of other runs, whose completions serve deterministic calls.
+
     Raises :class:`~simengine.errors.InputError` for an address, or a variable in address or key, that is no good.
     """
     chosen = backend if backend is not None else make_backend(settings, environ)
-    return Stack(settings, store, chosen)
+    return Stack(settings, store, chosen, reuse)
 
 
 def replay(store: CallStore) -> Stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,18 +28,26 @@ async def run_async(
     *,
     data: Dataset | None = None,
     out: str | Path | None = None,
+    reuse: Sequence[str | Path | Run] = (),
     model: LanguageModel | None = None,
 ) -> Run:
     """Run a scenario's YAML file and open what it made.
 
-    ``set`` lays values over it, as in ``{"data.users": 20}``; ``data`` is a data set of one's own
-    (:func:`from_frame`), for a scenario that says ``data: {format: frame}``; ``out`` is the folder to make; ``model``
-    stands in for the scenario's own backend. Raises :class:`~simengine.errors.InputError` before anything is made, and
-    :class:`~simengine.errors.RunStopped` where the run was stopped, with the way to resume it.
+    ``set`` lays values over it, as in ``{"data.users": 20}``; ``data`` is a data set of one's own (:func:`from_frame`),
+    for a scenario that says ``data: {format: frame}``; ``out`` is the folder to make; ``reuse`` are runs whose answers
+    at temperature 0 are taken in place of asking again; ``model`` stands in for the scenario's own backend. Raises
+    :class:`~simengine.errors.InputError` before anything is made, and :class:`~simengine.errors.RunStopped` where the
+    run was stopped, with the way to resume it.
     """
     read_scenario, plain = read(scenario, _entries(set))
     finished = await running.run(
-        read_scenario, plain, data=data, out=_path(out), backend=model, interruptible=_in_main_thread()
+        read_scenario,
+        plain,
+        data=data,
+        out=_path(out),
+        reuse=[_folder(run) for run in reuse],
+        backend=model,
+        interruptible=_in_main_thread(),
     )
     return Run(finished.path)
 
@@ -72,10 +80,11 @@ def run(
     *,
     data: Dataset | None = None,
     out: str | Path | None = None,
+    reuse: Sequence[str | Path | Run] = (),
     model: LanguageModel | None = None,
 ) -> Run:
     """:func:`run_async`, blocking; also inside a running loop (a notebook), in a thread of its own."""
-    return _blocking(run_async(scenario, set, data=data, out=out, model=model))
+    return _blocking(run_async(scenario, set, data=data, out=out, reuse=reuse, model=model))
 
 
 def run_variants(

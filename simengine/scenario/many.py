@@ -35,6 +35,7 @@ async def run_many(
     reads: Mapping[str, Read],
     *,
     out: Path | None = None,
+    reuse: Sequence[Path] = (),
     backend: LanguageModel | None = None,
     observe: Callable[[str], Observer | None] = lambda _: None,
     interruptible: bool = False,
@@ -44,7 +45,7 @@ async def run_many(
     common = Folder.new(name, out).path
     kept = {name: portable(data) for name, (_, data) in reads.items()}
     (common / VARIANTS).write_text(dump(kept), encoding="utf-8")
-    return common, await _go(common, reads, (), False, backend, observe, interruptible)
+    return common, await _go(common, reads, (), False, reuse, backend, observe, interruptible)
 
 
 async def resume_many(
@@ -63,7 +64,7 @@ async def resume_many(
     root = tree(common / VARIANTS)
     assert isinstance(root.value, dict)
     reads = {name: validate(with_sets(node, sets), Scenario) for name, node in root.value.items()}
-    return common, await _go(common, reads, sets, repair, backend, observe, interruptible)
+    return common, await _go(common, reads, sets, repair, (), backend, observe, interruptible)
 
 
 async def _go(
@@ -71,6 +72,7 @@ async def _go(
     reads: Mapping[str, Read],
     sets: Sequence[str],
     repair: bool,
+    reuse: Sequence[Path],
     backend: LanguageModel | None,
     observe: Callable[[str], Observer | None],
     interruptible: bool,
@@ -80,7 +82,9 @@ async def _go(
         path, look = common / name, observe(name)
         try:
             if not path.exists():
-                done = await run(scenario, data, out=path, backend=backend, observe=look, interruptible=interruptible)
+                done = await run(
+                    scenario, data, out=path, reuse=reuse, backend=backend, observe=look, interruptible=interruptible
+                )
                 reports[name] = done.report
             elif _is_finished(path):
                 reports[name] = read_report(path)

@@ -24,9 +24,13 @@ from simengine.world import kind
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What the journal holds: calls by task, tokens as far as servers reported them, failed attempts."""
+    """What the journal holds: calls by task, attempts, tokens as far as servers reported them.
+
+    ``reused`` calls were answered from the journals of other runs; their tokens are not counted again.
+    """
 
     calls: dict[str, int]
+    reused: int
     attempts: int
     prompt_tokens: int
     completion_tokens: int
@@ -143,16 +147,18 @@ def _results(setup: Setup, rankings: dict[str, RankingReader]) -> tuple[list[Res
 
 def _costs(store: CallStore) -> Costs:
     calls: Counter[str] = Counter()
-    attempts = prompt = completion = unmetered = 0
+    attempts = reused = prompt = completion = unmetered = 0
     for row in store:
         calls[row.request.task] += 1
         attempts += row.outcome.attempts
-        if isinstance(row.outcome, Completion):
+        if row.outcome.attempts == 0:
+            reused += 1
+        elif isinstance(row.outcome, Completion):
             usage = row.outcome.usage
             unmetered += usage.prompt_tokens is None or usage.completion_tokens is None
             prompt += usage.prompt_tokens or 0
             completion += usage.completion_tokens or 0
-    return Costs(dict(sorted(calls.items())), attempts, prompt, completion, unmetered)
+    return Costs(dict(sorted(calls.items())), reused, attempts, prompt, completion, unmetered)
 
 
 def _schedule(driven: Driven) -> dict[str, int]:

@@ -6,6 +6,7 @@ import os
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -62,6 +63,7 @@ async def run(
     *,
     data: Dataset | None = None,
     out: Path | None = None,
+    reuse: Sequence[Path] = (),
     backend: LanguageModel | None = None,
     environ: Mapping[str, str] = os.environ,
     observe: Observer | None = None,
@@ -69,17 +71,20 @@ async def run(
 ) -> Finished:
     """Run a scenario into a new folder. ``plain`` is the scenario as plain data, kept in the folder.
 
-    ``data`` stands in for the data set that the scenario names, ``backend`` for its own model. Raises
+    ``data`` stands in for the data set that the scenario names, ``backend`` for its own model. ``reuse`` are folders of
+    other runs, whose answers serve deterministic calls (temperature 0) in place of the model. Raises
     :class:`InputError` before anything is made, and :class:`RunStopped`, with the command that resumes, where the run
     was stopped.
     """
     setup = Setup.of(scenario, data)
     chosen = backend or llm.make_backend(scenario.llm, environ)
+    sources = [Folder.of(path).calls for path in reuse]
     folder = Folder.new(scenario.name, out)
-    with folder.held():
+    with folder.held(), ExitStack() as opened:
+        stores = [opened.enter_context(CallStore(path, read_only=True)) for path in sources]
         folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
         writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
-        return await _go(setup, folder, writer, chosen, [], (), observe, interruptible)
+        return await _go(setup, folder, writer, chosen, [], (), observe, interruptible, stores)
 
 
 async def resume(
@@ -147,10 +152,11 @@ async def _go(
     sets: Sequence[str],
     observe: Observer | None,
     interruptible: bool,
+    reuse: Sequence[CallStore] = (),
 ) -> Finished:
     try:
         with CallStore(folder.calls) as store:
-            stack = llm.build(setup.scenario.llm, store, backend=backend)
+            stack = llm.build(setup.scenario.llm, store, backend=backend, reuse=reuse)
             driven = await drive(
                 setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible
             )

@@ -76,6 +76,8 @@ class Budget:
         self._settled: asyncio.Event | None = None
         self.spent = Spending()
         for row in paid:
+            if row.outcome.attempts == 0:
+                continue  # reused: another run has paid for it
             self.spent += self._cost(row.request, row.outcome if isinstance(row.outcome, Completion) else None)
 
     async def complete(self, request: Request) -> Completion:

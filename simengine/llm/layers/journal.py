@@ -18,10 +18,10 @@ log = structlog.get_logger("simengine")
 class Journal:
     """Answers from the store what it holds; asks the next model for the rest and stores the outcome first.
 
-    An outcome is a completion or a :class:`CallFailed`. Whatever else ends a call (a stopped run, a cancellation)
-    says nothing about the call and is never stored. Counted here: ``answered`` from the store; and of the rest
-    ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported, ``unmetered``, the answers for
-    which it did not, and ``cut``, those whose prompt it must have cut without saying so.
+    An outcome is a completion or a :class:`CallFailed`. Whatever else ends a call (a stopped run, a cancellation) says
+    nothing about the call and is never stored. Counted here: ``answered`` from the store, ``reused`` from the journals
+    of other runs; and of the rest ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported,
+    ``unmetered``, the answers for which it did not, and ``cut``, those whose prompt it must have cut without saying so.
     """
 
     def __init__(self, store: CallStore, following: LanguageModel) -> None:
@@ -29,6 +29,7 @@ class Journal:
         self._following = following
         self.answered = 0
         self.asked = 0
+        self.reused = 0
         self.completed = 0
         self.failed: Counter[str] = Counter()
         self.prompt_tokens = 0
@@ -42,10 +43,14 @@ class Journal:
         if outcome is not None:
             self.answered += 1
         else:
-            self.asked += 1
             started = time.monotonic()
+            self.asked += 1
             outcome = await self._ask(request)
-            self._count(request, outcome)
+            if outcome.attempts == 0:  # another run has paid for it
+                self.asked -= 1
+                self.reused += 1
+            else:
+                self._count(request, outcome)
             outcome = await self._store.put(Entry(request, outcome, time.monotonic() - started))
         if isinstance(outcome, Failure):
             raise outcome.error()
