@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 import simengine
@@ -77,6 +78,15 @@ def test_a_mapping_and_nothing_can_be_laid_over_a_scenario(scenario: Path) -> No
     read = simengine.read_scenario(scenario, {"llm.roles": {"reflect": {"temperature": None}}, "llm.latency": None})
     assert read.llm.sampling_for("reflect.user")[1].temperature is None
     assert read.llm.latency is None
+
+
+def test_a_run_gives_a_bipartite_graph(scenario: Path) -> None:
+    graph = simengine.run(scenario).graph()
+    assert networkx.is_bipartite(graph)
+    sides = networkx.get_node_attributes(graph, "bipartite")
+    assert {name.partition(":")[0]: side for name, side in sides.items()} == {"user": 0, "item": 1}
+    kinds = [kind for _, _, kind in graph.edges(data="kind")]
+    assert kinds.count("interaction") == kinds.count("exposure") == 3  # one of each in each of three events
 
 
 def test_a_table_becomes_a_data_frame(scenario: Path) -> None:

@@ -62,10 +62,15 @@ async def run_variants_async(
 
 
 async def resume_async(
-    run: str | Path | Run, *, data: Dataset | None = None, model: LanguageModel | None = None
+    run: str | Path | Run, set: Sets | None = None, *, data: Dataset | None = None, model: LanguageModel | None = None
 ) -> Run:
-    """Go on with an unfinished run; see :func:`simengine.scenario.running.resume`."""
-    finished = await running.resume(_folder(run), data=data, backend=model, interruptible=_in_main_thread())
+    """Go on with an unfinished run; see :func:`simengine.scenario.running.resume`.
+
+    ``set`` may change what cannot change the outcome, ``{"llm.budget.usd": 9}`` for instance.
+    """
+    finished = await running.resume(
+        _folder(run), _entries(set), data=data, backend=model, interruptible=_in_main_thread()
+    )
     return Run(finished.path)
 
 
@@ -94,9 +99,11 @@ def run_variants(
     return _blocking(run_variants_async(scenario, set, out=out, model=model))
 
 
-def resume(run: str | Path | Run, *, data: Dataset | None = None, model: LanguageModel | None = None) -> Run:
+def resume(
+    run: str | Path | Run, set: Sets | None = None, *, data: Dataset | None = None, model: LanguageModel | None = None
+) -> Run:
     """:func:`resume_async`, blocking."""
-    return _blocking(resume_async(run, data=data, model=model))
+    return _blocking(resume_async(run, set, data=data, model=model))
 
 
 def replay(run: str | Path | Run, *, data: Dataset | None = None) -> running.Replayed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -15,6 +15,10 @@ from simengine.runlog import EventLine, MessageLine, Reader
 from simengine.scenario.folder import Folder
 from simengine.scenario.report import Report, read_report
 from simengine.scenario.schema import Scenario, read
+from simengine.world import Graph
+
+if TYPE_CHECKING:
+    import networkx
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -119,6 +123,18 @@ class Run:
             for message in line.messages
             if agent in (None, message.sender, message.recipient)
         )
+
+    def graph(self) -> networkx.MultiGraph[str]:
+        """The bipartite graph of what the run has re-enacted: users (``bipartite`` 0) and items (1).
+
+        Edges have a ``kind`` (``interaction``, ``exposure``) and a simulated ``time``. What was given as history, without
+        being re-enacted, is not in the log.
+        """
+        graph = Graph()
+        for place, line in enumerate(self.events()):
+            for edge in line.edges:
+                graph.add(edge, (place,))
+        return graph.to_networkx()
 
     def memories(self, agent: str | None = None) -> Table[MemoryVersion]:
         """The memory versions that were written (of an agent such as ``user:12``), in the order of the log.
