@@ -16,7 +16,7 @@ from simengine.runlog import EventLine
 from simengine.runlog.origins import Origin, find_origins
 from simengine.runlog.texts import find_changes
 from simengine.runlog.trace import Cause, Record, Trace, records
-from simengine.scenario.runs import open_trace
+from simengine.scenario.loading import open_trace
 
 _SHORT = 100  # characters of a text in the story of a whole run
 _LONG = 1_000_000  # more than any text has

@@ -14,7 +14,7 @@ from simengine.measure.logged import RankingReader
 from simengine.runlog import Reader
 from simengine.runlog.parting import Parting, find_parting
 from simengine.scenario.report import read_report
-from simengine.scenario.runs import LoadedRun, load_run
+from simengine.scenario.loading import LoadedRun, load_run
 from simengine.scenario.setup import Setup
 
 
