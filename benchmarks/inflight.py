@@ -2,61 +2,79 @@
 
     python benchmarks/inflight.py [--calls N] [--check]
 
-Two loads of 5,000 chat requests (300 words each), all asked at once of the model stack over the openai backend, with a
-journal. The stand-in server runs in another process, and each client in one of its own.
+Three loads of 5,000 chat requests, all asked at once over the openai backend, with a journal. The stand-in server runs
+in another process, and each client in one of its own.
 
-In flight: concurrency is as great as the number of calls, and the server answers none before all of them are under way
-at one time. Printed: the greatest number in flight, and for each call the resident memory of the client at its peak,
-less that before the first of them (when another call was done, so that all is loaded and open). So it is everything
-that there is to a call: request, tasks in every layer, socket, answer, row in the journal. Read from /proc: Linux only.
+Stack: 300 words each, asked of the model stack. Concurrency is as great as the number of calls, and the server answers
+none before all of them are under way at one time. The resident memory of the client at its peak, less that before the
+first of them (when another call was done, so that all is loaded), is everything that there is to a call: request, tasks
+in every layer, socket, answer, row in the journal. It is read from /proc: Linux only.
 
-Queueing: a tenth as many may be under way at one time, an answer takes 2 seconds, and the time-out is 8 seconds, while
-the last calls wait for more than 16. Time-outs count from the moment of sending, so none may happen.
+Run: the same for a whole run, the window of its engine raised: each of as many users of a market ranks ten candidates.
+Its memory, up to the last event, holds the data set, the events and the agents' messages too.
 
-Targets: all calls in flight at one time, at most 64 KiB for each, and in neither load a call that failed or took a
-second attempt. With ``--check`` the exit status says whether all were met. The last line is the memory for each call.
+Queueing: the stack again, but a tenth as many may be under way at one time, an answer takes 2 seconds, and the time-out
+is 8 seconds, while the last calls wait for more than 16. Time-outs count from the sending, so none may happen.
+
+Targets: all calls in flight at one time; at most 64 KiB for each in the stack and 80 in a run; and in no load a call
+that failed or took a second attempt. With ``--check`` the exit status says whether all were met. The last line is the
+memory for each call in the stack.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import multiprocessing
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from standin import StandIn  # noqa: E402
+from standin import Body, StandIn, agentcf_reply  # noqa: E402
 
-from simengine.llm import CallStore, LLMSettings, Message, Request, Sampling, Stack, Stats, build  # noqa: E402
+from simengine import scenario as scenarios  # noqa: E402
+from simengine.errors import CallFailed  # noqa: E402
+from simengine.llm import CallStore, LLMSettings, Message, Request, Sampling, Stack, build  # noqa: E402
+from simengine.scenario.drive import Snapshot  # noqa: E402
 
 CALLS = 5000
-TARGET = 64.0  # KiB for each call in flight
-PROMPT = "a remastered collection of late and early recordings " * 38
+TARGET, TARGET_RUN = 64.0, 80.0  # KiB for each call in flight
+PROMPT = "A remastered collection of late and early recordings. " * 38
 ANSWER = "The first of them suits me better, since it holds more of what I like. " * 4
 SPARE = 200  # files beside the sockets
+MARKET = """
+name: inflight
+data: {format: market, users: 10, items: 200, interests: 5, interactions: 5, seed: 4}
+method: {kind: agentcf}
+llm: {backend: openai, model: m, temperature: 0.7}
+stages:
+  - rank: {}
+"""
+"""At this temperature no two calls share an answer."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How many calls may be under way, the seconds that an answer takes, and the client's time-out.
+    """Who asks, how many may be under way, the seconds that an answer takes, and the client's time-out.
 
     ``together``: how many calls are under way before the server answers the first.
     """
 
     name: str
+    client: Callable[[str, Load], Coroutine[Any, Any, Result]]
     calls: int
     concurrency: int
     timeout: float
@@ -66,15 +84,16 @@ class Load:
 
 @dataclass(frozen=True)
 class Result:
-    """The stack's counters, seconds from the first call to the last answer, and KiB for each call at the peak."""
+    """Attempts, calls that ended without an answer, seconds from first to last, and KiB for each call at the peak."""
 
-    stats: Stats
+    attempts: int
+    failed: dict[str, int]
     seconds: float
     memory: float
 
     def faultless(self, load: Load) -> bool:
         """Whether every call was answered at its first attempt."""
-        return self.stats.completed == self.stats.attempts == load.calls
+        return self.attempts == load.calls and not self.failed
 
 
 def memory(name: str) -> int:
@@ -86,7 +105,7 @@ def memory(name: str) -> int:
 
 
 def allow_sockets(count: int) -> None:
-    """Let this process open so many sockets, if the system does."""
+    """Let this process, and those that it starts, open so many sockets."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count + SPARE:
         try:
@@ -95,67 +114,87 @@ def allow_sockets(count: int) -> None:
             raise SystemExit(f"{count} sockets are needed, and the system allows {hard} open files") from None
 
 
+def reply(body: Body) -> str:
+    return agentcf_reply(body) if body["messages"][0]["role"] == "system" else ANSWER
+
+
 def serve(load: Load, pipe: Connection) -> None:
-    """The server's process: sends its address, and serves until it is told to end."""
-    allow_sockets(load.concurrency)
+    """The server's process: sends its address, and the most that it saw under way when it is told to end."""
 
     async def run() -> None:
-        async with StandIn(lambda body: ANSWER, latency=load.latency, together=load.together) as server:
+        async with StandIn(reply, latency=load.latency, together=load.together) as server:
             pipe.send(server.url)
             await asyncio.to_thread(pipe.recv)
+            pipe.send(server.greatest)
 
     asyncio.run(run())
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def opened(url: str, load: Load) -> AsyncIterator[Stack]:
     """The stack as a run has it, with a journal."""
-    settings = LLMSettings.model_validate(
-        {
-            "backend": "openai",
-            "base_url": url,
-            "model": "m",
-            "timeout": load.timeout,
-            "limits": {"concurrency": load.concurrency},
-        }
-    )
+    told = {"base_url": url, "timeout": load.timeout, "limits": {"concurrency": load.concurrency}}
+    settings = LLMSettings.model_validate({"backend": "openai", "model": "m", **told})
     with tempfile.TemporaryDirectory() as folder, CallStore(Path(folder) / "calls.sqlite") as store:
         async with build(settings, store) as stack:
             yield stack
 
 
 async def ask(stack: Stack, number: int) -> None:
-    """One call, like no other; its answer is let go of at once, as it is by whoever waits for one among thousands."""
+    """One call, like no other. The stack counts it where it fails."""
     message = Message("user", f"{number}: {PROMPT}")
-    await stack.complete(Request("choose", "m", (message,), Sampling(temperature=0.0), call=f"e{number}/choose"))
+    with contextlib.suppress(CallFailed):
+        await stack.complete(Request("choose", "m", (message,), Sampling(temperature=0.0), call=f"e{number}/choose"))
 
 
-async def client(url: str, load: Load) -> Result:
-    """All calls at once, and what came of them."""
-    async with StandIn(lambda body: ANSWER) as near, opened(near.url, load) as stack:
+async def use_stack(url: str, load: Load) -> Result:
+    """All calls at once, behind one that is asked of a server nearby."""
+    async with StandIn(reply) as near, opened(near.url, load) as stack:
         await ask(stack, 0)
     async with opened(url, load) as stack:
         gc.collect()
         before, start = memory("VmRSS"), time.perf_counter()
-        await asyncio.gather(*(ask(stack, number) for number in range(load.calls)), return_exceptions=True)
+        await asyncio.gather(*(ask(stack, number) for number in range(load.calls)))
+        seconds, most = time.perf_counter() - start, memory("VmHWM")
+        stats = stack.stats()
+    return Result(stats.attempts, stats.failed, seconds, (most - before) / load.calls)
+
+
+async def use_run(url: str, load: Load) -> Result:
+    """A run whose users all rank at once, behind one of ten users with a server nearby."""
+    most = 0
+
+    def observe(snapshot: Snapshot) -> None:
+        nonlocal most
+        most = memory("VmHWM")  # the last time is behind the last event, before anything is measured
+
+    async def run(url: str, out: Path, *sets: str) -> scenarios.Report:
+        told = [f"llm.base_url={url}", f"llm.timeout={load.timeout}", f"llm.limits.concurrency={load.concurrency}"]
+        scenario, plain = scenarios.read(out.with_suffix(".yaml"), [*told, *sets], MARKET)
+        return (await scenarios.run(scenario, plain, out=out, observe=observe)).report
+
+    with tempfile.TemporaryDirectory() as name:
+        async with StandIn(reply) as near:
+            await run(near.url, Path(name) / "near")
+        gc.collect()
+        before, start = memory("VmRSS"), time.perf_counter()
+        report = await run(url, Path(name) / "run", f"data.users={load.calls}", f"engine.window={load.calls}")
         seconds = time.perf_counter() - start
-        return Result(stack.stats(), seconds, (memory("VmHWM") - before) / load.calls)
+    return Result(report.costs.attempts, report.failures, seconds, (most - before) / load.calls)
 
 
 def use(load: Load, url: str, pipe: Connection) -> None:
     """The client's process."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(30))
-    allow_sockets(load.concurrency)
-    pipe.send(asyncio.run(client(url, load)))
+    pipe.send(asyncio.run(load.client(url, load)))
 
 
-def measure(load: Load) -> Result:
-    """One client against one server, each in a process of its own."""
+def measure(load: Load) -> tuple[Result, int]:
+    """One client against one server, each in a process of its own; and the most calls that the server saw at a time."""
     context = multiprocessing.get_context("spawn")
     (server_pipe, its), (client_pipe, far) = context.Pipe(), context.Pipe()
     server = context.Process(target=serve, args=(load, its))
     server.start()
-    its.close()
     user = context.Process(target=use, args=(load, server_pipe.recv(), far))
     user.start()
     far.close()
@@ -165,15 +204,16 @@ def measure(load: Load) -> Result:
         raise SystemExit(f"the client failed: {load.name}") from None
     finally:
         server_pipe.send(None)
+        greatest: int = server_pipe.recv()
         user.join()
         server.join()
     print(
-        f"{load.name:<10} at most {result.stats.greatest:,} of {load.calls:,} calls in flight, "
-        f"{result.seconds:.1f} s in all, time-out {load.timeout:g} s: {result.stats.attempts:,} attempts, "
-        f"{result.stats.completed:,} answers, failures {result.stats.failed or 'none'}",
+        f"{load.name:<9} {greatest:,} of {load.calls:,} calls in flight at most, "
+        f"{result.memory:.1f} KiB for each of all; {result.seconds:.1f} s, time-out {load.timeout:g} s; "
+        f"{result.attempts:,} attempts, failed: {result.failed or 'none'}",
         flush=True,
     )
-    return result
+    return result, greatest
 
 
 def main() -> int:
@@ -182,19 +222,25 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit non-zero when a target is missed")
     options = parser.parse_args()
     calls = options.calls
-    flying = Load("in flight", calls, concurrency=calls, timeout=120, together=calls)
-    queueing = Load("queueing", calls, concurrency=calls // 10, timeout=8, latency=2)
-    flown, queued = measure(flying), measure(queueing)
-    missed = [load.name for load, result in ((flying, flown), (queueing, queued)) if not result.faultless(load)]
-    if flown.stats.greatest < calls:
-        missed.append("all in flight at one time")
-    if queued.seconds < 2 * queueing.timeout:
-        missed.append("a queue that is longer than the time-out")
-    if flown.memory > TARGET:
-        missed.append("memory")
+    allow_sockets(calls)
+    stack = Load("stack", use_stack, calls, concurrency=calls, timeout=120, together=calls)
+    run = Load("run", use_run, calls, concurrency=calls, timeout=120, together=calls)
+    queueing = Load("queueing", use_stack, calls, concurrency=calls // 10, timeout=8, latency=2)
+    missed, results = [], []
+    for load, most in ((stack, TARGET), (run, TARGET_RUN), (queueing, TARGET)):
+        result, greatest = measure(load)
+        results.append(result)
+        if not result.faultless(load):
+            missed.append(f"{load.name}: a call failed or was tried again")
+        if greatest != load.concurrency:
+            missed.append(f"{load.name}: never {load.concurrency:,} in flight")
+        if result.memory > most:
+            missed.append(f"{load.name}: more than {most:g} KiB for each call")
+    if results[-1].seconds < 2 * queueing.timeout:
+        missed.append("queueing: the queue was not twice as long as the time-out")
     if missed:
         print(f"missed: {'; '.join(missed)}")
-    print(f"peak memory for each of {calls:,} calls in flight: {flown.memory:.1f} KiB (target at most {TARGET:g})")
+    print(f"memory for each of {calls:,} calls in flight: {results[0].memory:.1f} KiB (target at most {TARGET:g})")
     return int(options.check and bool(missed))
 
 

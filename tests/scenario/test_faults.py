@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import runs
-from standin import MIXED, Body, Fault, Lognormal, StandIn, agentcf_reply, chat
+from standin import MIXED, Body, Fault, Lognormal, StandIn, agentcf_reply, chat, error
 
 from simengine.errors import RunStopped
 from simengine.llm import Completion
@@ -16,7 +16,7 @@ from simengine.llm.layers import retry
 
 SHARE = 0.2  # of all requests meet a fault of transport
 # A fault met at once is answered at once, and silence costs no more than this; a loaded machine answers well within.
-TIMEOUT = "llm.timeout=1.5"
+TIMEOUT = "llm.timeout=1"
 # No two calls share an answer then, so that one request is one call; at zero they may.
 WARM = "llm.temperature=0.7"
 MARKET = """
@@ -34,13 +34,19 @@ LARGE = MARKET.replace("users: 15, items: 40", "users: 100, items: 200").replace
 
 
 class Faulty(StandIn):
-    """A server that fails by a seeded draw for each request, and counts how often each kind was met."""
+    """A server that fails by a seeded draw for each request, and counts how often each kind was met.
 
-    def __init__(self) -> None:
+    The request of the number ``stops_at`` is told to come back in ten minutes, which is longer than any run waits.
+    """
+
+    def __init__(self, stops_at: int = 0) -> None:
         super().__init__(agentcf_reply, share=SHARE, seed=2)
+        self.stops_at = stops_at
         self.met: Counter[int] = Counter()
 
     def _fault(self, body: Body) -> Fault | None:
+        if self.requests == self.stops_at:
+            return error(429, "come back later", retry_after="600")
         fault = super()._fault(body)
         if fault is not None:
             self.met[MIXED.index(fault)] += 1
@@ -57,6 +63,7 @@ def _same_history_as_without_faults(text: str, concurrency: int, tmp_path: Path)
     with StandIn.in_thread(agentcf_reply) as sound:
         clean = runs.run(tmp_path / "clean", *runs.served(sound.url, concurrency), text=text)
     with Faulty.in_thread() as server:
+        assert isinstance(server, Faulty)
         sets = [*runs.served(server.url, concurrency), TIMEOUT, "llm.retry.budget=60"]
         found = runs.run(tmp_path / "run", *sets, text=text)
 
@@ -86,18 +93,17 @@ def test_faults_of_transport_leave_no_trace_in_five_hundred_interactions(tmp_pat
 
 
 def test_a_stop_among_faults_asks_nothing_again_that_is_written_down(tmp_path: Path) -> None:
-    """A budget ends the run halfway, when some calls are between two attempts and others are answered."""
+    """The run ends halfway, when some calls are under way and others between two attempts; then it is resumed."""
     folder = tmp_path / "run"
-    with Faulty.in_thread() as server:
+    with Faulty.in_thread(stops_at=150) as server:
         sets = [*runs.served(server.url, 16), TIMEOUT, "llm.retry.budget=60"]
-        with pytest.raises(RunStopped, match="budget of 100 calls"):
-            runs.run(folder, *sets, "llm.budget.calls=100", text=MARKET)
+        with pytest.raises(RunStopped, match="the server asks to wait 600 s"):
+            runs.run(folder, *sets, text=MARKET)
         before = _journalled(folder)
         first = server.requests
-        resumed = runs.resume(folder, "llm.budget.calls=100000")
-        asked = {_messages(body) for body in server.bodies[first:]}
-        assert server.repeats == 0
-    assert len(before) == 100
+        resumed = runs.resume(folder)
+    asked = {_messages(body) for body in server.bodies[first:]}
+    assert 0 < len(before) < first
     assert not before & asked, "a call was asked again whose answer was written down"
     assert before | asked == _journalled(folder)
     with StandIn.in_thread(agentcf_reply) as sound:
@@ -119,9 +125,9 @@ def _journalled(folder: Path) -> set[tuple[tuple[str, str], ...]]:
 BAD = {
     "garbage": ("%$ 0x1F blue harbour }}]", {"choose": "unmatched", "rank": "incomplete", "": "no_heading"}),
     "refusal": ("I'm sorry, I cannot pretend to be a person.", {"": "refusal"}),
-    "wrong title": ("Chosen product: The Quorum of Vex\nExplanation: I like it.", {"choose": "unmatched"}),
+    "wrong title": ("Chosen album: The Quorum of Vex\nExplanation: I like it.", {"choose": "unmatched"}),
     "wrong titles": ("Rank:\n1. The Quorum of Vex\n2. Zyx in Mjolnir", {"rank": "incomplete"}),
-    "half": ("The updated description of the first product is: It suits all.", {"reflect.item": "incomplete"}),
+    "half": ("The updated description of the first album is: It suits all.", {"reflect.item": "incomplete"}),
     "truncated": ("", {"": "truncated"}),
     "empty": ("", {"": "empty"}),
     "null": ("", {"": "empty"}),
@@ -180,7 +186,7 @@ def test_bad_answers_are_counted_by_reason_and_alike_at_any_concurrency(tmp_path
     for concurrency in (1, 16):
         latency = Lognormal(0.004, 0.8) if concurrency > 1 else 0.0  # answers then overtake one another
         with StandIn.in_thread(unsound, latency=latency) as server:
-            sets = [*runs.served(server.url, concurrency), WARM]
+            sets = [*runs.served(server.url, concurrency), WARM, "data.users=40"]
             folder = runs.run(tmp_path / str(concurrency), *sets, text=MARKET).path
         report = runs.report(folder)
         met = Counter(unsound.kind(body) for body in server.bodies)
@@ -191,8 +197,9 @@ def test_bad_answers_are_counted_by_reason_and_alike_at_any_concurrency(tmp_path
         assert len(rows) == server.requests
         assert len(reasked) == _count(unsound, server.bodies, reasks=False).total() > 0
         assert report.failures == dict(sorted(_count(unsound, server.bodies, reasks=True).items()))
-        assert {reason.partition(": ")[2] for reason in report.failures} >= {"refusal", "truncated", "empty"}
-        assert report.events == 60
+        reasons = {reason for _, by_task in BAD.values() for reason in by_task.values()}
+        assert {reason.partition(": ")[2] for reason in report.failures} == reasons
+        assert report.events == 160
         hashes.append((report.hash, runs.history(folder)))
         reports.append(report.failures)
     assert hashes[0] == hashes[1]
