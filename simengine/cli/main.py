@@ -1,4 +1,4 @@
-"""The commands: run, replay, check, schema, trace, compare. Each calls one function and prints what came of it."""
+"""The commands (run, check, estimate, trace and others): each calls one function and prints what came of it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from simengine.cli.trace import trace
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
 from simengine.scenario.check import Plan, plan
 from simengine.scenario.drive import Observer, Snapshot
+from simengine.scenario.estimate import estimate as estimated
 
 T = TypeVar("T")
 
@@ -114,6 +115,15 @@ def check(
 
 
 @app.command()
+def estimate(file: ScenarioFile, sets: Sets = []) -> None:  # noqa: B006
+    """Say what a scenario would cost, calls, tokens and dollars, from a sample of its prompts; no model is asked."""
+    for name, (scenario, _) in scenarios.read_all(file, sets).items():
+        if name:
+            print(f"variant {name}")
+        show.estimated(estimated(scenario))
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of scenarios, for editors."""
     print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
@@ -168,6 +178,9 @@ def _print_counts(report: scenarios.Report) -> None:
         for reason, count in reasons.items()
     }
     show.failures({**report.failures, **skipped})
+    show.spent(report.costs)
+    for task, count in report.asked_again.items():
+        print(f"asked again, as the reply could not be used: {count} x {task}")
     for text, count in report.over_limit.items():
         print(f"longer than asked for: {count} x {text}")
     if report.schedule:

@@ -1,4 +1,4 @@
-"""What the command line prints: progress of a run, tables of results, counts of failures, errors."""
+"""What the command line prints: progress of a run, tables of results, costs, counts of failures, errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rich.text import Text
 from simengine.errors import SimengineError
 from simengine.measure import Result
 from simengine.measure.recovery import Recovered
+from simengine.scenario.costs import Costs
+from simengine.scenario.estimate import Estimate
 
 _LINE_EVERY = 5.0  # seconds between two lines of progress where there is no terminal
 _NAME_WIDTH = 24  # longer names of rankers are folded
@@ -129,6 +131,64 @@ def failures(counts: Mapping[str, int], console: Console | None = None) -> None:
     for count, reason in counted:
         table.add_row(Text(reason), str(-count))
     console.print(table)
+
+
+def spent(costs: Costs, console: Console | None = None) -> None:
+    """Print what language models were paid for, and what servers did to requests; nothing where none was asked."""
+    console = console or Console()
+    spending = costs.spending
+    if spending.tokens:
+        parts = [f"{spending.tokens} tokens"]
+        if spending.estimated:
+            parts.append(f"those of {spending.estimated} of {spending.calls} calls estimated")
+        if costs.cached_tokens:
+            parts.append(f"{costs.cached_tokens} from the server's cache")
+        if spending.usd:
+            parts.append(f"{spending.usd:.4f} USD")
+        console.print(Text(f"spent: {', '.join(parts)}"), soft_wrap=True)
+    done = {"refused (status 429)": costs.refused, "resent": costs.resent}
+    said = [f"{count} requests {what}" for what, count in done.items() if count]
+    if costs.cut:
+        said.append(f"{costs.cut} prompts cut by the server (raise its context length)")
+    if said:
+        console.print(Text(f"server: {', '.join(said)}"), soft_wrap=True)
+
+
+def estimated(found: Estimate, console: Console | None = None) -> None:
+    """Print what a run would come to: a row for each task of a stage, the sums, and what they rest on."""
+    console = console or Console()
+    table = _table(f"Estimate for {found.plan.name}")
+    for name in ("stage", "task", "model"):
+        table.add_column(name, overflow="fold")
+    for name in ("calls", "prompt tokens", "completion tokens", "USD"):
+        table.add_column(name, justify="right")
+    for task in found.tasks:
+        amounts = (f"{amount:.0f}" for amount in (task.calls, task.prompt_tokens, task.completion_tokens))
+        usd = "-" if task.usd is None else f"{task.usd:.4f}"
+        table.add_row(Text(task.stage), Text(task.task), Text(task.model or "-"), *amounts, usd)
+    console.print(table)
+    calls, prompt, reply = (
+        sum(getattr(task, name) for task in found.tasks) for name in ("calls", "prompt_tokens", "completion_tokens")
+    )
+    least, most = found.calls
+    lines = [
+        f"calls: about {calls:.0f} ({least} to {most})",
+        f"tokens: about {prompt:.0f} of prompts and {reply:.0f} of completions",
+        _dollars(found),
+        *(f"assumed: {assumption}" for assumption in found.assumptions),
+    ]
+    if found.failed:
+        lines.append(f"note: the rules could not go on in {found.failed} of these events, so some calls are missing")
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _dollars(found: Estimate) -> str:
+    if found.usd is None:
+        return "cost: unknown without a price (set llm.prices, in dollars per million tokens, by model)"
+    least, expected, most = found.usd
+    without = f", without {', '.join(found.unpriced)}, of which llm.prices has no price" if found.unpriced else ""
+    return f"cost: about {expected:.4f} USD ({least:.4f} to {most:.4f}){without}"
 
 
 def error(exc: SimengineError, console: Console | None = None) -> None:

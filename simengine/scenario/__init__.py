@@ -1,11 +1,11 @@
 """From a YAML file to a run and back: reading scenarios, building what they say, running, resuming and replaying it."""
 
-from simengine.scenario.variants import ManyReport, has_variants, resume_many, run_many
 from simengine.scenario.opened import Run, Table
 from simengine.scenario.report import Report
 from simengine.scenario.running import Finished, Replayed, replay, resume, run
 from simengine.scenario.schema import Scenario, ScenarioFile, read, read_all
 from simengine.scenario.setup import Setup
+from simengine.scenario.variants import ManyReport, has_variants, resume_many, run_many
 
 __all__ = [
     "Finished",

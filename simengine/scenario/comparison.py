@@ -13,8 +13,8 @@ from simengine.measure.compare import Paired, PerUser, compare_paired, per_user
 from simengine.measure.logged import RankingReader
 from simengine.runlog import Reader
 from simengine.runlog.parting import Parting, find_parting
-from simengine.scenario.report import read_report
 from simengine.scenario.loading import LoadedRun, load_run
+from simengine.scenario.report import read_report
 from simengine.scenario.setup import Setup
 
 

@@ -14,9 +14,9 @@ from simengine.data import Dataset
 from simengine.llm import LanguageModel
 from simengine.scenario import running
 from simengine.scenario.check import Plan, plan
-from simengine.scenario.variants import run_many
 from simengine.scenario.opened import Run
 from simengine.scenario.schema import Scenario, read, read_all
+from simengine.scenario.variants import run_many
 
 T = TypeVar("T")
 Sets = Mapping[str, object]

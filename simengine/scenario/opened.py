@@ -127,8 +127,8 @@ class Run:
     def graph(self) -> networkx.MultiGraph[str]:
         """The bipartite graph of what the run has re-enacted: users (``bipartite`` 0) and items (1).
 
-        Edges have a ``kind`` (``interaction``, ``exposure``) and a simulated ``time``. What is given as history, and not
-        re-enacted, is not in the log.
+        Edges have a ``kind`` (``interaction``, ``exposure``) and a simulated ``time``. What is given as history and
+        not re-enacted is not in the log.
         """
         graph = Graph()
         for place, line in enumerate(self.events()):

@@ -17,39 +17,28 @@ from simengine.measure.logged import RankingReader
 from simengine.measure.recovery import Recovered, Recovery
 from simengine.rankers import RANKERS
 from simengine.runlog import EventLine, Reader
+from simengine.scenario.costs import Costs, costs_of
 from simengine.scenario.drive import Driven
 from simengine.scenario.folder import Folder
 from simengine.scenario.setup import Setup
 from simengine.world import kind
 
 
-class Costs(msgspec.Struct, frozen=True):
-    """What the journal holds: calls by task, attempts, tokens as far as servers reported them.
-
-    ``reused`` calls were answered from the journals of other runs; their tokens are not counted again.
-    """
-
-    calls: dict[str, int]
-    reused: int
-    attempts: int
-    prompt_tokens: int
-    completion_tokens: int
-    unmetered: int
-
-
 class Report(msgspec.Struct, frozen=True):
     """The report of a run, as ``report.json`` holds it.
 
-    ``failures`` counts units by task and reason, ``over_limit`` the texts that are longer than their prompts asked
-    for, by agent kind and slot, ``schedule`` stale reads and lost writes of a batch schedule, ``skipped`` the test
-    cases that some ranker has not ranked, by reason; ``recovered`` what the agents recovered of a market's ground truth
-    (empty for other data); ``hash`` is that of the semantic records.
+    ``failures`` counts units by task and reason, ``asked_again`` replies that could not be used and were asked for
+    once more, by task, ``over_limit`` the texts that are longer than their prompts asked for, by agent kind and slot,
+    ``schedule`` stale reads and lost writes of a batch schedule, ``skipped`` the test cases that some ranker has not
+    ranked, by reason; ``recovered`` what the agents recovered of a market's ground truth (empty for other data);
+    ``hash`` is that of the semantic records.
     """
 
     model: str
     results: list[Result]
     costs: Costs
     failures: dict[str, int]
+    asked_again: dict[str, int]
     over_limit: dict[str, int]
     schedule: dict[str, int]
     skipped: dict[str, dict[str, int]]
@@ -65,6 +54,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
     rankings = {name: RankingReader(setup.dataset.cases, name) for name, _, rank in setup.stages() if rank}
     failures: Counter[str] = Counter()
     over: Counter[str] = Counter()
+    again: Counter[str] = Counter()
     recovery = _recovery(setup)
     reader = Reader(folder.events)
     for line in reader:
@@ -73,6 +63,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         for unit, outcome in line.units.items():
             if outcome != "ok":
                 failures[f"{unit.partition('/')[0] or line.kind}: {outcome}"] += 1
+        again.update(call.partition("/")[0] for call in line.calls if call.endswith("/reask"))
         over.update(_over_limit(line, driven.method.word_limits))
         for ranking in rankings.values():
             ranking.take(line)
@@ -80,8 +71,9 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
     report = Report(
         model=_names_of_models(store),
         results=results,
-        costs=_costs(store),
+        costs=costs_of(store, scenario.llm, driven.calls),
         failures=dict(sorted(failures.items())),
+        asked_again=dict(sorted(again.items())),
         over_limit=dict(sorted(over.items())),
         schedule={} if scenario.engine.schedule == "chronological" else _schedule(driven),
         skipped=skipped,
@@ -143,22 +135,6 @@ def _results(setup: Setup, rankings: dict[str, RankingReader]) -> tuple[list[Res
         if evaluation.skipped:
             skipped[name] = dict(evaluation.reasons)
     return results, skipped
-
-
-def _costs(store: CallStore) -> Costs:
-    calls: Counter[str] = Counter()
-    attempts = reused = prompt = completion = unmetered = 0
-    for row in store:
-        calls[row.request.task] += 1
-        attempts += row.outcome.attempts
-        if row.outcome.attempts == 0:
-            reused += 1
-        elif isinstance(row.outcome, Completion):
-            usage = row.outcome.usage
-            unmetered += usage.prompt_tokens is None or usage.completion_tokens is None
-            prompt += usage.prompt_tokens or 0
-            completion += usage.completion_tokens or 0
-    return Costs(dict(sorted(calls.items())), reused, attempts, prompt, completion, unmetered)
 
 
 def _schedule(driven: Driven) -> dict[str, int]:
