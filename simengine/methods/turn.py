@@ -7,9 +7,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, Literal, TypeVar, cast
 
+import msgspec
+
 from simengine.errors import UnitFailed
 from simengine.kernel import Call, Context, Version
-from simengine.llm.prompts import PromptBook, Slot
+from simengine.llm.prompts import PromptBook, Rendered, Slot
 from simengine.llm.replies import Unreadable, require_whole
 from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling
 from simengine.llm.task import Task
@@ -46,7 +48,7 @@ class Fit(Generic[T]):
 
 
 class Asker:
-    """Asks a model for tasks: renders, calls, reads; asks once more, with a correction, where the reply is unreadable.
+    """Asks a model for tasks: renders, calls, reads; asks once more where the reply is unreadable or was cut short.
 
     ``sampling`` gives model and parameters for a task's name. A reply that cannot be read twice is a
     :class:`UnitFailed` with the parser's reason: no guess is ever taken for an answer.
@@ -74,9 +76,7 @@ class Asker:
         try:
             answer = _read(task, completion, slots)
         except Unreadable as unreadable:
-            correction = self.text("reask", {"reason": unreadable.reason, "detail": unreadable.detail})
-            messages = _corrected(prompt.messages, completion.text, correction)
-            completion = await self._call(context, task, messages, prompt.slots, "reask")
+            completion = await self._again(context, task, prompt, completion, unreadable)
             try:
                 answer = _read(task, completion, slots)
             except Unreadable as again:
@@ -97,10 +97,29 @@ class Asker:
         except Unreadable:
             return answer  # it was readable before, and only too long
 
+    async def _again(
+        self, context: Context, task: Task[T], prompt: Rendered, completion: Completion, unreadable: Unreadable
+    ) -> Completion:
+        """The second try: with twice the tokens where the reply ended at its limit, else with a correction."""
+        _, sampling = self._sampling(task.name)
+        if unreadable.reason == "truncated" and sampling.max_tokens is not None:
+            return await self._call(context, task, prompt.messages, prompt.slots, "longer", 2 * sampling.max_tokens)
+        correction = self.text("reask", {"reason": unreadable.reason, "detail": unreadable.detail})
+        messages = _corrected(prompt.messages, completion.text, correction)
+        return await self._call(context, task, messages, prompt.slots, "reask")
+
     async def _call(
-        self, context: Context, task: Task[T], messages: tuple[Message, ...], slots: Mapping[str, Slot], name: str
+        self,
+        context: Context,
+        task: Task[T],
+        messages: tuple[Message, ...],
+        slots: Mapping[str, Slot],
+        name: str,
+        max_tokens: int | None = None,
     ) -> Completion:
         model, sampling = self._sampling(task.name)
+        if max_tokens is not None:
+            sampling = msgspec.structs.replace(sampling, max_tokens=max_tokens)
 
         def run(call: Call) -> Awaitable[tuple[Completion, str]]:
             return self._complete(Request(task.name, model, messages, sampling, slots, call.id, 0, call.priority))

@@ -63,7 +63,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         for unit, outcome in line.units.items():
             if outcome != "ok":
                 failures[f"{unit.partition('/')[0] or line.kind}: {outcome}"] += 1
-        again.update(call.partition("/")[0] for call in line.calls if call.endswith("/reask"))
+        again.update(call.partition("/")[0] for call in line.calls if call.endswith(("/reask", "/longer")))
         over.update(_over_limit(line, driven.method.word_limits))
         for ranking in rankings.values():
             ranking.take(line)
