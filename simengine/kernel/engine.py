@@ -1,4 +1,4 @@
-"""The engine: one loop that issues, executes and commits events. Run, resume, replay and fork all go through it."""
+"""The engine: one loop that issues, executes and commits events. Runs, resumes and replays all go through it."""
 
 from __future__ import annotations
 
