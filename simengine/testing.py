@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -121,7 +122,7 @@ class MethodContract:
         return _wait(run(scenario, data, out=out, backend=model or self.model()))
 
 
-class BackendContract:
+class BackendContract(ABC):
     """What a backend keeps. Give ``backend`` and inherit; give ``request`` where it cannot answer the one here."""
 
     request = Request(
@@ -133,9 +134,9 @@ class BackendContract:
         call="event#choose",
     )
 
+    @abstractmethod
     def backend(self) -> AbstractContextManager[LanguageModel]:
         """The backend, with whatever it needs round it (a server, for instance)."""
-        raise NotImplementedError("say which backend the contract is about")
 
     def test_it_answers(self) -> None:
         """A request has a completion with a text."""

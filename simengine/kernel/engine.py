@@ -134,10 +134,8 @@ class Engine:
     async def _loop(self, history: Iterable[Restored]) -> None:
         self._restore(history)
         while self._advance():
-            if self._may_issue():
-                await asyncio.sleep(0)
-            else:
-                await asyncio.sleep(0)  # effects that were begun in this turn start only now
+            await asyncio.sleep(0)  # effects that were begun in this turn start only now
+            if not self._may_issue():
                 if not self._signal.is_set():
                     self._idle()
                 await self._signal.wait()
