@@ -47,6 +47,7 @@ from simengine.llm import CallStore, Completion, Request, build  # noqa: E402
 from simengine.llm.backends.scripted import Scripted  # noqa: E402
 from simengine.llm.layers.limit import Limit  # noqa: E402
 from simengine.llm.settings import LimitSettings  # noqa: E402
+from simengine.scenario.cast import Cast  # noqa: E402
 from simengine.scenario.drive import Program, drive  # noqa: E402
 from simengine.scenario.schema import read  # noqa: E402
 from simengine.scenario.setup import Setup  # noqa: E402
@@ -107,9 +108,9 @@ def virtually(load: Load, slots: int, seconds: Callable[[str], float]) -> tuple[
         return agentcf_reply({"messages": msgspec.to_builtins(request.messages)})
 
     async def main() -> float:
-        method = load.setup.method(Limit(Scripted(answer), LimitSettings(concurrency=slots)))
-        source = islice(load.setup.source(method), load.rows)
-        await Engine(Program(method, Graph()), source, sink, load.setup.rules).run()
+        cast = Cast(load.setup, Limit(Scripted(answer), LimitSettings(concurrency=slots)))
+        source = islice(cast.source(), load.rows)
+        await Engine(Program(cast, Graph()), source, sink, load.setup.rules).run()
         return asyncio.get_running_loop().time()
 
     sink = Keeping()

@@ -27,6 +27,7 @@ from simengine.llm.transient import Transient
 from simengine.runlog import EventLine, Reader
 from simengine.scenario import Finished, Scenario, Setup, read, replay, resume, run
 from simengine.scenario.drive import drive
+from simengine.scenario.tools import tools_of
 
 T = TypeVar("T")
 
@@ -90,7 +91,8 @@ class MethodContract:
         witness = _Witness()
         setup = Setup.of(self._read()[0])
         with CallStore(tmp_path / "calls.sqlite") as store:
-            _wait(drive(setup, llm.build(setup.scenario.llm, store, backend=self.model()), witness))
+            stack = llm.build(setup.scenario.llm, store, backend=self.model(), tools=tools_of(setup.scenario))
+            _wait(drive(setup, stack, witness))
         assert not witness.strayed, f"outside the footprint: {', '.join(witness.strayed[:5])}"
 
     def test_garbage_crashes_nothing_and_changes_no_memory(self, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from simengine.llm.request import Request
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
+PROGRAM = "from simengine.cli.main import main; main()"
+"""The program, for an interpreter's ``-c``."""
 SMALL = """
 name: small
 seed: 5
@@ -98,9 +100,8 @@ def ends(folder: Path) -> list[int]:
 
 def start(*arguments: str | Path, cwd: Path, **environ: str) -> subprocess.Popen[str]:
     """Start the program in a process of its own."""
-    program = [sys.executable, "-c", "from simengine.cli.main import main; main()"]
     return subprocess.Popen(
-        [*program, *map(str, arguments)],
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
         stdout=subprocess.PIPE,

@@ -16,15 +16,18 @@ from types import TracebackType
 from typing import Any
 
 from aiohttp import web
+from standin_batches import Batches
 from standin_limits import Limits
 from standin_replies import Body, agentcf_reply, chat, completions, embeddings, vector_of
 
 __all__ = [
     "CUT",
     "HANG",
+    "LOST",
     "MIXED",
     "PAGE",
     "RESET",
+    "Batches",
     "Body",
     "Fault",
     "Limits",
@@ -45,8 +48,8 @@ __all__ = [
 class Fault:
     """What one request meets instead of an answer.
 
-    An HTTP status with a JSON body (or raw text), or ``"reset"`` (the connection is dropped), ``"hang"`` (silence), or
-    ``"cut"`` (an answer whose body ends in its middle).
+    An HTTP status with a JSON body (or raw text), or ``"reset"`` (the connection is dropped), ``"hang"`` (silence),
+    ``"cut"`` (an answer whose body ends in its middle), or ``"lost"`` (done, but unanswered; of batches).
     """
 
     kind: int | str
@@ -63,6 +66,7 @@ def error(status: int, message: str = "no", code: str | None = None, **headers: 
 RESET = Fault("reset")
 HANG = Fault("hang")
 CUT = Fault("cut")
+LOST = Fault("lost")
 PAGE = Fault(200, "<html><body>We will be back soon.</body></html>", {"Content-Type": "text/html"})
 MIXED = (
     error(429, "slow down", retry_after="0.05"),
@@ -98,6 +102,7 @@ class StandIn:
     after that, ``share`` of all requests, drawn by ``seed``, meet one of ``mixed``. ``one_per_socket`` drops the
     connection on its second request, unanswered, as a server does that closes idle connections. ``together`` holds
     answers back until so many requests are under way at one time; the event ``arrived`` tells that they are.
+    ``batches`` is the Batch API, which answers its lines by ``reply`` and ``check``, and is not counted here.
 
     Recorded: the number of ``requests`` and the ``greatest`` at one time, the ``bodies``, ``headers`` and ``paths`` of
     each, ``counts`` by a digest of the body (``repeats``: how many were asked again after an answer), the ``sockets``
@@ -118,8 +123,11 @@ class StandIn:
         seed: int = 0,
         one_per_socket: bool = False,
         together: int = 1,
+        batches: Batches | None = None,
     ) -> None:
         self.reply = reply
+        self.batches = batches or Batches()
+        self.batches.answer = self._answer_line
         self.latency = latency
         self.limits = limits or Limits()
         self.check = check
@@ -158,7 +166,8 @@ class StandIn:
     async def __aenter__(self) -> StandIn:
         self._closing = asyncio.Event()
         self.arrived = asyncio.Event()
-        app = web.Application()
+        app = web.Application(client_max_size=2**28)
+        app.router.add_route("*", "/v1/{path:(files|batches)(/.*)?}", self._serve_batches)
         app.router.add_post("/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
@@ -233,6 +242,21 @@ class StandIn:
             return web.json_response({"detail": "Not Found"}, status=404)
         self.answered[digest] += 1
         return web.json_response(made[0], headers=self.limits.headers(now))
+
+    async def _serve_batches(self, request: web.Request) -> web.StreamResponse:
+        fault = self.batches.faults.pop(0) if self.batches.faults else None
+        if fault is not None and fault.kind != "lost":
+            return await self._fail(request, fault)
+        made = await self.batches.serve(request)
+        return made if fault is None else self._drop(request)
+
+    def _answer_line(self, path: str, body: Body) -> tuple[int, object]:
+        """The answer to a line of a batch: a status and a body."""
+        if (fault := self.check(body)) is not None:
+            assert isinstance(fault.kind, int)
+            return fault.kind, fault.body
+        made = self._make(path, body)
+        return (200, made[0]) if made is not None else (404, {"error": {"message": "Not Found"}})
 
     def _make(self, path: str, body: Body) -> tuple[Body, int] | None:
         """The reply to a body and the tokens that count against the limit; nothing for an address that is unknown."""

@@ -9,18 +9,18 @@ from typing import Any, Literal
 
 from pydantic import PositiveInt
 
-from simengine.data import Dataset, PopularityNegatives
+from simengine.data import Case, Dataset, PopularityNegatives
 from simengine.kernel import Agent, Context, Event, stream
 from simengine.llm.prompts import Slot
 from simengine.llm.task import RANK, REFLECT_USER_RIGHT, Task
-from simengine.methods import Ranks
+from simengine.methods import Ranks, ranking
 from simengine.methods.catalog import Registered
 from simengine.methods.method import Handler, Settings
-from simengine.methods.turn import Asker, remember, tell
+from simengine.methods.turn import Asker, remember
 from simengine.world import Edge, ident, item, kind, user
 
 # The name is what a model is asked to do; the template is ours; the reply has the format of a self-introduction.
-NOTE = Task("reflect.user", "note", REFLECT_USER_RIGHT.read)
+NOTE = Task("reflect.user", "note", REFLECT_USER_RIGHT.read, REFLECT_USER_RIGHT.json)
 
 
 class NotesSettings(Settings):
@@ -39,8 +39,10 @@ class Notes:
         self._asker = asker
         self._seed = seed
         self._negatives = PopularityNegatives(dataset)
-        self.handlers: Mapping[str, Handler] = {"interaction": self.interact, "ranking": self.order}
-        self.calls: Mapping[str, tuple[int, int]] = {"interaction": (1, 1), "ranking": (1, 1)}
+        self.handlers: Mapping[str, Handler] = {"interaction": self.interact, ranking.RANKING: self.order}
+        self.calls: Mapping[str, tuple[int, int]] = {"interaction": (1, 1), ranking.RANKING: (1, 1)}
+        self.known_by: Mapping[str, str] = {"user": "notes", "item": "about"}
+        self._cases = {case.user: case for case in dataset.cases}
         self.word_limits: Mapping[tuple[str, str], int] = {("user", "notes"): settings.words}
 
     def initial(self, agent: Agent) -> Mapping[str, Any]:
@@ -68,19 +70,12 @@ class Notes:
             )
 
     def rank(self, phase: int, stage: Ranks) -> Iterator[Event]:
-        """One event per test case, strategy and repeat. Reports go by its kind, its data and its message's body."""
-        cases = [case for case in self._data.cases if case.candidates is not None]
-        for place, case in sorted(enumerate(cases), key=lambda placed: (placed[1].time, placed[0])):
-            for strategy in stage.strategies:
-                for repeat in range(1, stage.repeats + 1):
-                    yield Event(
-                        id=f"{stage.name}/{case.user}/{strategy}/{repeat}",
-                        kind="ranking",
-                        order=(phase, case.time, -1, place, stage.name, strategy, repeat),
-                        time=case.time,
-                        reads=(user(case.user), *map(item, case.candidates or ())),
-                        data={"stage": stage.name, "user": case.user, "strategy": strategy, "repeat": repeat},
-                    )
+        """One event per ranking; a ranking looks at its user and at the candidates."""
+
+        def reads(_: str, case: Case) -> list[Agent]:
+            return [user(case.user), *map(item, case.candidates or ())]
+
+        return ranking.events(phase, stage, self._data, reads)
 
     async def interact(self, context: Context) -> None:
         """The user is shown both items and rewrites the notes; a reply that cannot be read changes nothing."""
@@ -106,12 +101,11 @@ class Notes:
 
     async def order(self, context: Context) -> None:
         """The user puts the candidates in order, shown in an order that the event's stream draws."""
-        candidates = list(context.event.reads[1:])
-        context.random("candidates").shuffle(candidates)
-        await context.unit("rank", partial(self._order, candidates=candidates))
+        case = self._cases[context.event.data["user"]]
+        await context.unit("rank", partial(self._order, case=case, candidates=ranking.laid_out(context, case)))
 
-    async def _order(self, context: Context, candidates: list[Agent]) -> None:
-        who = user(context.event.data["user"])
+    async def _order(self, context: Context, case: Case, candidates: list[Agent]) -> None:
+        who = user(case.user)
         mine = await context.read(who, "notes", by=who)
         shown = [await context.read(agent, "about", by=who) for agent in candidates]
         titles = tuple(self._data.items[ident(agent)].title for agent in candidates)
@@ -120,12 +114,8 @@ class Notes:
             "options": tuple(version.value for version in shown),
             "titles": titles,
         }
-        ranking = await self._asker.ask(context, RANK, slots)
-        body = {
-            "order": [ident(candidates[at]) for at in ranking.order],
-            "missing": [ident(candidates[at]) for at in ranking.missing],
-        }
-        tell(context, who, "venue:ranking", "ranking", body, because=[mine, *shown])
+        answer = await self._asker.ask(context, RANK, slots)
+        ranking.announce(context, case.user, candidates, answer, because=[mine, *shown])
 
 
 METHOD = Registered(NotesSettings, Notes, Path(__file__).parent / "prompts")

@@ -12,13 +12,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import structlog
 import typer
 from rich.console import Console
 
 from simengine import scenario as scenarios
-from simengine.cli import show
+from simengine.cli import beside, live, show
 from simengine.cli.compare import compare
+from simengine.cli.decay import decay
 from simengine.cli.trace import trace
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
 from simengine.scenario.check import Plan, plan
@@ -61,6 +61,7 @@ def run(
     ] = [],  # noqa: B006
     resume: Annotated[Path | None, typer.Option(metavar="RUN", help="Go on with an unfinished run.")] = None,
     repair: Annotated[bool, typer.Option(help="With --resume: take a damaged log up before the damage.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Tell of each wait, retry and learned limit.")] = False,
 ) -> None:
     """Run a scenario, or go on with a run that was stopped."""
     if (file is None) == (resume is None) or (resume is not None and out is not None) or (repair and resume is None):
@@ -68,6 +69,8 @@ def run(
             "say either a scenario or --resume RUN",
             remedy="simengine run SCENARIO [--out FOLDER], or simengine run --resume RUN [--repair]",
         )
+    if verbose:
+        live.log_to_stderr(logging.INFO)
     if resume is not None and scenarios.has_variants(resume):
         with _Shown() as shown:
             many = asyncio.run(
@@ -90,6 +93,23 @@ def run(
             else:
                 all_of_them = scenarios.run_many(reads, out=out, reuse=reuse, observe=shown.variant, interruptible=True)
                 _print_many(*asyncio.run(all_of_them))
+
+
+@app.command()
+def fork(
+    folder: RunFolder,
+    sets: Sets = [],  # noqa: B006
+    at: Annotated[str | None, typer.Option(metavar="EVENT", help="Keep what comes before this event.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again for calls that failed.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the new run.")] = None,
+) -> None:
+    """Run again with something changed, from the start or an event on; only what the change reaches is paid for."""
+    with _Shown() as shown:
+        one = scenarios.fork(
+            folder, sets, at=at, retry_failed=retry_failed, out=out, observe=shown.observe, interruptible=True
+        )
+        finished = asyncio.run(one)
+    _print_run(finished)
 
 
 @app.command()
@@ -130,15 +150,13 @@ def schema() -> None:
 
 
 app.command()(trace)
+app.command()(decay)
 app.command()(compare)
 
 
 def main() -> None:
     """The program's entry: errors become one message on stderr and an exit status, never a traceback."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    live.log_to_stderr(logging.WARNING)
     try:
         app()
     except RunStopped as stopped:
@@ -163,12 +181,19 @@ def _print_run(finished: scenarios.Finished) -> None:
     print(f"model: {report.model}")
     show.results_table(report.results)
     show.recovered(report.recovered)
+    _print_beside(report)
     _print_counts(report)
     for note in report.notes:
         print(f"note: {note}")
     reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
     print(f"{report.events} events, {sum(report.costs.calls.values())} calls{reused}, hash {report.hash}")
     print(f"run: {finished.path}")
+
+
+def _print_beside(report: scenarios.Report, title: str = "") -> None:
+    beside.compared(report.compared, title)
+    beside.published(report.published, title)
+    beside.audits(report.audit, title)
 
 
 def _print_counts(report: scenarios.Report) -> None:
@@ -190,17 +215,19 @@ def _print_counts(report: scenarios.Report) -> None:
 def _print_many(common: Path, report: scenarios.ManyReport) -> None:
     show.results_table(report.results())
     for name, one in report.variants.items():
+        _print_beside(one, f"{name}: ")
+    for name, one in report.variants.items():
         print(f"variant {name}: {one.events} events, {sum(one.costs.calls.values())} calls, hash {one.hash}")
         _print_counts(one)
     print(f"runs: {common}")
 
 
 class _Shown:
-    """A progress display that begins with the first snapshot, and says at the end how long it took."""
+    """A live line that begins with the first snapshot, and says at the end how long it took."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._progress: show.Progress | None = None
+        self._line: live.LiveLine | None = None
 
     def variant(self, name: str) -> Observer:
         """Begin anew, for the next variant."""
@@ -209,10 +236,10 @@ class _Shown:
         return self.observe
 
     def observe(self, now: Snapshot) -> None:
-        if self._progress is None:
-            self._progress = show.Progress(now.total)
-            self._progress.__enter__()
-        self._progress.update(now.done, now.calls, now.failures, now.in_flight)
+        if self._line is None:
+            self._line = live.LiveLine()
+            self._line.__enter__()
+        self._line.update(now)
 
     def __enter__(self) -> _Shown:
         return self
@@ -222,9 +249,9 @@ class _Shown:
         print(f"took {timedelta(seconds=round(time.monotonic() - self._began))}", file=sys.stderr)
 
     def _end(self) -> None:
-        if self._progress is not None:
-            self._progress.__exit__()
-            self._progress = None
+        if self._line is not None:
+            self._line.__exit__()
+            self._line = None
 
 
 def _print_plan(found: Plan) -> None:

@@ -1,13 +1,12 @@
-"""What the command line prints: progress of a run, tables of results, costs, counts of failures, errors."""
+"""What the command line prints: tables of results, costs, counts of failures, errors."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from rich import box, progress
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -18,75 +17,15 @@ from simengine.measure.recovery import Recovered
 from simengine.scenario.costs import Costs
 from simengine.scenario.estimate import Estimate
 
-_LINE_EVERY = 5.0  # seconds between two lines of progress where there is no terminal
 _NAME_WIDTH = 24  # longer names of rankers are folded
-_PADDING = 2  # characters between two columns
-
-
-class Progress:
-    """How far a run is, on stderr: a live bar on a terminal, elsewhere a plain line every few seconds at most.
-
-    Use it as a context manager. ``total`` is the number of events; the time left is reckoned from the first update on,
-    so that a resumed run does not count what was there before. ``clock`` gives seconds.
-    """
-
-    def __init__(
-        self, total: int, *, console: Console | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._total = total
-        self._console = console or Console(stderr=True)
-        self._clock = clock
-        self._start: tuple[float, int] | None = None
-        self._printed_at = -math.inf
-        self._pending = ""
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.completed:.0f}/{task.total:.0f} events"),
-            progress.BarColumn(bar_width=10),
-            progress.TextColumn("{task.fields[state]}"),
-            console=self._console,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("events", total=total, state="")
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-        if self._pending:
-            self._print()
-
-    def update(self, done: int, calls: int, failures: int, in_flight: int) -> None:
-        """Show events done, model calls made, failures so far and calls in flight."""
-        now = self._clock()
-        state = f"{calls} calls, {failures} failed, {in_flight} in flight{self._left(now, done)}"
-        self._bar.update(self._task, completed=done, state=state)
-        if self._console.is_terminal:
-            return
-        self._pending = f"{done}/{self._total} events, {state}"
-        if now - self._printed_at >= _LINE_EVERY:
-            self._printed_at = now
-            self._print()
-
-    def _left(self, now: float, done: int) -> str:
-        if self._start is None:
-            self._start = (now, done)
-        since, before = self._start
-        if done <= before or done >= self._total:
-            return ""
-        seconds = round((now - since) / (done - before) * (self._total - done))
-        return f", {seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
-
-    def _print(self) -> None:
-        self._console.print(Text(self._pending), soft_wrap=True)
-        self._pending = ""
+_PADDING = 3  # characters between two columns
 
 
 def results_table(results: Iterable[Result], console: Console | None = None) -> None:
     """Print a table for each stage: a row for each ranker, a column for each metric, intervals in brackets below.
 
-    Columns that do not fit the width go to a further table of the same rows, so that nothing is cut.
+    Where a study tells conditions apart, a ranker has a row for each. Columns that do not fit the width go to a further
+    table of the same rows, so that nothing is cut; rows that have no column in common stand in tables of their own.
     """
     console = console or Console()
     stages: dict[str, list[Result]] = {}
@@ -201,32 +140,61 @@ def _table(title: str) -> Table:
     return Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", pad_edge=False, show_edge=False)
 
 
+_Row: TypeAlias = tuple[str, str]
+"""A ranker, and the condition of a study under which it ranked, empty where there is none."""
+
+
 def _tables(stage: str, results: Sequence[Result], width: int) -> list[Table]:
-    cells: dict[str, dict[str, str]] = {}
-    for result in results:
-        cells.setdefault(result.ranker, {})[_metric(result)] = _cell(result)
-    columns = list(dict.fromkeys(_metric(result) for result in results))
-    cases = {ranker: _cases([result for result in results if result.ranker == ranker]) for ranker in cells}
-    taken = min(max(map(len, (*cells, "ranker"))), _NAME_WIDTH) + _PADDING + max(map(len, (*cases.values(), "n")))
-    tables = []
-    for chunk in _chunks(columns, cells, width - taken):
+    """The tables of a stage: rows that have no column in common stand in tables of their own."""
+    rows: dict[_Row, list[Result]] = {}
+    for ranker in dict.fromkeys(result.ranker for result in results):
+        for result in results:
+            if result.ranker == ranker:
+                rows.setdefault((ranker, result.group), []).append(result)
+    families: list[dict[_Row, list[Result]]] = []
+    for row, said in rows.items():
+        shared = (family for family in families if _columns(family).keys() & _columns({row: said}).keys())
+        family = next(shared, None)
+        if family is None:
+            families.append(family := {})
+        family[row] = said
+    return [table for family in families for table in _family_tables(stage, family, width)]
+
+
+def _family_tables(stage: str, rows: Mapping[_Row, Sequence[Result]], width: int) -> Iterator[Table]:
+    """A table, or several with the same rows where its columns do not fit the width."""
+    grouped = any(group for _, group in rows)
+    cells = {row: {_metric(result): _cell(result) for result in said} for row, said in rows.items()}
+    cases = {row: _cases(said) for row, said in rows.items()}
+    heads = ("ranker", "condition") if grouped else ("ranker",)
+    named = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)]
+    taken = sum(min(length, _NAME_WIDTH) + _PADDING for length in named) + max(map(len, (*cases.values(), "n")))
+    for chunk in _chunks(list(_columns(rows)), list(cells.values()), width - taken):
         table = _table(f"Stage {stage}")
-        table.add_column("ranker", max_width=_NAME_WIDTH, overflow="fold")
+        for head in heads:
+            table.add_column(head, max_width=_NAME_WIDTH, overflow="fold")
         table.add_column("n", justify="right", no_wrap=True)
         for column in chunk:
             table.add_column(Text(column), justify="right", overflow="fold")
-        for ranker, row in cells.items():
-            table.add_row(Text(ranker), cases[ranker], *(Text(row.get(column, "-")) for column in chunk))
-        tables.append(table)
-    return tables
+        before = None
+        for row, found in cells.items():
+            names = [Text(row[0] if row[0] != before else ""), Text(row[1])][: len(heads)]
+            table.add_row(*names, cases[row], *(Text(found.get(column, "-")) for column in chunk))
+            before = row[0]
+        yield table
 
 
-def _chunks(columns: Sequence[str], cells: Mapping[str, Mapping[str, str]], room: int) -> list[list[str]]:
+def _columns(rows: Mapping[_Row, Sequence[Result]]) -> dict[str, None]:
+    """The metrics of some rows, in order."""
+    return dict.fromkeys(_metric(result) for said in rows.values() for result in said)
+
+
+def _chunks(columns: Sequence[str], cells: Sequence[Mapping[str, str]], room: int) -> list[list[str]]:
     """The columns in as few runs as fit ``room`` characters each; a column that is wider alone stands alone."""
     chunks: list[list[str]] = [[]]
     left = room
     for column in columns:
-        lines = [column, *(line for row in cells.values() for line in row.get(column, "").split("\n"))]
+        lines = [column, *(line for row in cells for line in row.get(column, "").split("\n"))]
         needed = max(map(len, lines)) + _PADDING
         if chunks[-1] and needed > left:
             chunks.append([])

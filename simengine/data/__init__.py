@@ -6,7 +6,13 @@ from simengine.data.dataset import Case, Dataset, Interaction, Interactions, Ite
 from simengine.data.load import load
 from simengine.data.mapped import from_frame
 from simengine.data.market_truth import Truth, market_truth
-from simengine.data.negatives import PopularityNegatives, RecordedNegatives, with_drawn_candidates
+from simengine.data.negatives import (
+    PopularityNegatives,
+    RecordedNegatives,
+    by_popularity,
+    redrawn,
+    with_drawn_candidates,
+)
 from simengine.data.settings import AtomicSettings, CsvSettings, DataSettings, MarketSettings, ParquetSettings
 
 __all__ = [
@@ -24,8 +30,10 @@ __all__ = [
     "RecordedNegatives",
     "Truth",
     "Unit",
+    "by_popularity",
     "from_frame",
     "load",
     "market_truth",
+    "redrawn",
     "with_drawn_candidates",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -14,7 +14,7 @@ from types import MappingProxyType
 import msgspec
 
 from simengine.data.atomic import read_lines
-from simengine.data.dataset import Dataset, Interaction
+from simengine.data.dataset import Case, Dataset, Interaction
 from simengine.errors import InputError
 
 
@@ -95,6 +95,29 @@ def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Datase
     if short:
         notes.append(f"{short} test cases have fewer than {negatives} negatives to draw")
     return replace(dataset, cases=tuple(cases), notes=(*dataset.notes, *notes))
+
+
+def redrawn(case: Case, dataset: Dataset, pool: Sequence[str], stream: random.Random) -> Case:
+    """The case with other negatives, as many as before, drawn uniformly from what in ``pool`` is not known of the user.
+
+    The target keeps its place among the candidates, so that scores of both cases can be told alike; fewer negatives
+    are drawn where there are no more, which may move it. Raises ``ValueError`` for a case without candidates.
+    """
+    if case.candidates is None:
+        raise ValueError(f"user {case.user} has no candidates to draw anew")
+    others = [item for item in pool if item not in dataset.own[case.user] and item != case.target]
+    drawn = set(stream.sample(others, min(len(case.candidates) - 1, len(others))))
+    negatives = [item for item in others if item in drawn]
+    at = case.candidates.index(case.target)
+    return msgspec.structs.replace(case, candidates=(*negatives[:at], case.target, *negatives[at:]))
+
+
+def by_popularity(dataset: Dataset) -> list[str]:
+    """All items, the rarest in the training parts first; equally popular ones in natural order of ids."""
+    part = dataset.training_part
+    counts = Counter(part.item.tolist())
+    of = {part.items[item]: count for item, count in counts.items()}
+    return sorted(dataset.items, key=lambda item: of.get(item, 0))  # stable
 
 
 class _Recorded(msgspec.Struct):

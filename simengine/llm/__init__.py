@@ -6,6 +6,7 @@ It knows no agent and no event. The rest of the house asks through a :class:`~si
 from __future__ import annotations
 
 from simengine.llm.calls import CallStore
+from simengine.llm.layers.limit import Rates
 from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling, Usage
 from simengine.llm.settings import LLMSettings
 from simengine.llm.stack import Stack, Stats, build, make_backend, replay
@@ -16,6 +17,7 @@ __all__ = [
     "LLMSettings",
     "LanguageModel",
     "Message",
+    "Rates",
     "Request",
     "Sampling",
     "Stack",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,6 +38,20 @@ CREATE TABLE calls (
     cached_tokens INTEGER AS (json_extract(reply, '$.usage.cached_tokens')),
     CHECK ((reply IS NULL) <> (error IS NULL))
 )
+"""
+# Calls that went into a batch of the server, before and after its answers are there. A file of an earlier version gets
+# the table when it is opened for writing. ``batch`` is unknown from the moment before a batch is created to that after.
+_CREATE_SUBMITTED = """
+CREATE TABLE IF NOT EXISTS submitted (
+    key TEXT PRIMARY KEY,
+    label TEXT NOT NULL,
+    batch TEXT,
+    sent TEXT NOT NULL
+)
+"""
+_OUTSTANDING = """
+SELECT DISTINCT batch FROM submitted
+WHERE batch IS NOT NULL AND key NOT IN (SELECT key FROM calls) ORDER BY batch
 """
 _INSERT = """
 INSERT OR IGNORE INTO calls (key, call, repeat, task, request, sent, reply, error, latency)
@@ -74,6 +88,14 @@ class Entry(msgspec.Struct, frozen=True):
     latency: float
 
 
+class Submitted(msgspec.Struct, frozen=True):
+    """Where a call was submitted to: the batch's label, its id as far as that is known, and the body as it was sent."""
+
+    label: str
+    batch: str | None
+    sent: str
+
+
 class Row(msgspec.Struct, frozen=True):
     """One stored call, for reports."""
 
@@ -83,13 +105,14 @@ class Row(msgspec.Struct, frozen=True):
     latency: float
 
 
-class _Logical(msgspec.Struct, frozen=True):
+class _Logical(msgspec.Struct, frozen=True, omit_defaults=True):
     """The part of a request that says what is asked; who asks stands in columns of its own."""
 
     model: str
     messages: tuple[Message, ...]
     sampling: Sampling
     slots: dict[str, str | tuple[str, ...]]
+    schema: str = ""
 
 
 class _Pending(msgspec.Struct):
@@ -150,6 +173,10 @@ class CallStore:
             # (NORMAL: 0.05 and 0.1), groups hardly more; that is time in which the event loop stands still, and many
             # times what a call to a local backend takes.
             self._db.execute("PRAGMA synchronous = NORMAL")
+            try:
+                self._db.execute(_CREATE_SUBMITTED)
+            except sqlite3.Error as error:
+                raise self._damaged(error) from error
 
     def _create(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -218,7 +245,41 @@ class CallStore:
             return new.outcome
         return self._stored(key) or new.outcome
 
-    def _fail(self, error: Exception, pending: dict[str, _Pending]) -> None:
+    def submit(self, label: str, sent: Mapping[str, str]) -> None:
+        """Write down, before a batch is created, which calls will be in it: by key, what is sent for each."""
+        rows = [(key, label, body) for key, body in sent.items()]
+        self._write("INSERT OR REPLACE INTO submitted (key, label, sent) VALUES (?, ?, ?)", rows)
+
+    def name_batch(self, label: str, batch: str) -> None:
+        """Write down the id that the server gave to a batch."""
+        self._write("UPDATE submitted SET batch = ? WHERE label = ?", [(batch, label)])
+
+    def withdraw(self, keys: Iterable[str]) -> None:
+        """Forget that these calls were submitted: no answer came of it, nor will one."""
+        self._write("DELETE FROM submitted WHERE key = ?", [(key,) for key in keys])
+
+    def withdraw_batch(self, batch: str) -> None:
+        """Likewise for all calls of a batch."""
+        self._write("DELETE FROM submitted WHERE batch = ?", [(batch,)])
+
+    def submitted(self, key: str) -> Submitted | None:
+        """The batch that a call was last submitted to."""
+        row = self._db.execute("SELECT label, batch, sent FROM submitted WHERE key = ?", (key,)).fetchone()
+        return None if row is None else Submitted(*row)
+
+    def outstanding(self) -> list[str]:
+        """The batches that hold calls whose outcome is not stored."""
+        return [batch for (batch,) in self._db.execute(_OUTSTANDING)]
+
+    def _write(self, statement: str, rows: Sequence[tuple[str, ...]]) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(statement, rows)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._fail(error, {}) from error
+
+    def _fail(self, error: Exception, pending: dict[str, _Pending]) -> RunStopped:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         remedy = "make room or mend the disk, see that no other process writes there, then resume the run"
@@ -227,6 +288,7 @@ class CallStore:
             for written in new.waiting:
                 if not written.done():
                     written.set_exception(self._broken)
+        return self._broken
 
     def __iter__(self) -> Iterator[Row]:
         """All committed calls in the order in which they were written."""
@@ -282,7 +344,7 @@ def _connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 def _columns(key: str, entry: Entry) -> tuple[Any, ...]:
     request, outcome = entry.request, entry.outcome
-    logical = _Logical(request.model, request.messages, request.sampling, dict(request.slots))
+    logical = _Logical(request.model, request.messages, request.sampling, dict(request.slots), request.schema)
     sent, reply, error = "", None, None
     if isinstance(outcome, Completion):
         sent, reply = outcome.sent, _json(msgspec.structs.replace(outcome, sent=""))

@@ -1,13 +1,14 @@
 """Renders prompts: a folder of Jinja2 templates, one per question, each of which a scenario may replace.
 
-A template of a question has two blocks, ``system`` and ``user``, which become the two messages. A template of a plain
-text (an agent's initial memory) has none.
+A template of a question has two blocks, ``system`` and ``user``, which become the two messages. Inside one of them the
+block ``form`` says in what form to answer; another instruction can stand in its place. A template of a plain text (an
+agent's initial memory) has no blocks.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -22,6 +23,7 @@ from simengine.llm.request import Message
 Slot = str | tuple[str, ...]
 _SUFFIX = ".j2"
 _BLOCKS = ("system", "user")
+_FORM = "form"
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,18 @@ class Rendered:
 
 
 class PromptBook:
-    """The templates ``<name>.j2`` of ``folder``; ``overrides`` names files to use instead of some of them.
+    """The templates ``<name>.j2`` of ``folders``; ``overrides`` names files to use instead of some of them.
+
+    A name that is in several folders is that of the last.
 
     Templates run in Jinja2's sandbox, may include one another, and may not use a slot that they are not given.
     """
 
-    def __init__(self, folder: Path | Traversable, overrides: Mapping[str, Path] | None = None) -> None:
+    def __init__(self, folders: Sequence[Path | Traversable], overrides: Mapping[str, Path] | None = None) -> None:
         """Reads every template at once, so that the hashes are those of what is rendered. Raises InputError."""
         self._files: dict[str, Path | Traversable] = {
             entry.name.removesuffix(_SUFFIX): entry
+            for folder in folders
             for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
             if entry.name.endswith(_SUFFIX)
         }
@@ -57,8 +62,10 @@ class PromptBook:
         )
         self._used = {name: self._names_in(name) for name in self._texts}
 
-    def render(self, task: str, slots: Mapping[str, Slot], noun: str) -> Rendered:
+    def render(self, task: str, slots: Mapping[str, Slot], noun: str, form: str = "") -> Rendered:
         """The messages of template ``task``. ``noun`` is what an item is called (``CD``), itself a slot.
+
+        ``form``, where it is given, stands in place of the template's block of that name.
 
         A slot is withheld from the result where the template does not refer to it or its text (each text of a list)
         is not in the messages: a backend then sees no more than a reader of the messages would.
@@ -68,7 +75,9 @@ class PromptBook:
         blocks = [name for name in _BLOCKS if name in template.blocks]
         if "user" not in blocks:
             raise self._error(task, "the template has no block named user", 1)
-        messages = tuple(Message(name, self._run(task, template.blocks[name], values)) for name in blocks)
+        if form and _FORM not in template.blocks:
+            raise self._error(task, "llm.output: json needs a block named form, whose place the JSON form takes", 1)
+        messages = tuple(Message(name, self._run(task, template.blocks[name], values, form)) for name in blocks)
         text = "\n".join(message.content for message in messages)
         seen = {name: value for name, value in values.items() if name in self._used[task] and _appears(value, text)}
         return Rendered(messages, seen)
@@ -93,10 +102,13 @@ class PromptBook:
         except TemplateError as error:
             raise self._error(name, str(error), getattr(error, "lineno", 1)) from error
 
-    def _run(self, name: str, body: Callable[[Any], Any], values: Mapping[str, Slot]) -> str:
+    def _run(self, name: str, body: Callable[[Any], Any], values: Mapping[str, Slot], form: str = "") -> str:
         """The text of one block. An error in it is reported at the line of the template where it arose."""
+        context = self._template(name).new_context(dict(values))
+        if form:
+            context.blocks[_FORM] = [lambda _: iter((f"{form}\n",))]
         try:
-            return "".join(body(self._template(name).new_context(dict(values)))).strip()
+            return "".join(body(context)).strip()
         except Exception as error:  # whatever a template's expression raises, the template is at fault
             raise self._error(name, str(error), self._line(name, error)) from error
 

@@ -36,7 +36,8 @@ class Request(msgspec.Struct, frozen=True):
     ``task`` names what is asked (``choose``, ``reflect.user``, ``reflect.item``, ``rank``); ``slots`` are the neutral
     values that the messages were rendered from, as far as they appear in the rendered text: a text or a list of texts
     each. ``call`` is the call's stable id inside the run, ``repeat`` numbers the samples of one call, ``priority``
-    orders waiting calls (greater first). The last three are not what is asked, but who asks.
+    orders waiting calls (greater first). These three are not what is asked, but who asks. ``schema`` is the JSON schema
+    that the answer is to keep to, as text; it is empty where the answer is asked for as plain text.
     """
 
     task: str
@@ -47,11 +48,14 @@ class Request(msgspec.Struct, frozen=True):
     call: str = ""
     repeat: int = 0
     priority: float = 0.0
+    schema: str = ""
 
     def key(self) -> str:
         """The journal key: a digest of the logical request, and of the asker where sampling is not deterministic."""
         asker = () if self.sampling.deterministic else (self.call, self.repeat)
-        logical = (self.task, self.model, self.messages, self.sampling, sorted(self.slots.items()), asker)
+        logical = [self.task, self.model, self.messages, self.sampling, sorted(self.slots.items()), asker]
+        if self.schema:  # not otherwise, so that journals from before there were schemas keep their keys
+            logical.append(self.schema)
         return hashlib.blake2b(msgspec.json.encode(logical), digest_size=16).hexdigest()
 
 

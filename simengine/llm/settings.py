@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from simengine.llm.request import Sampling
+from simengine.llm.tokens import EMBED
 
 
 class Section(BaseModel):
@@ -16,13 +17,18 @@ class Section(BaseModel):
 
 
 class RoleSettings(Section):
-    """What one task asks for otherwise. Only what is written here is changed; ``null`` means *do not send it*."""
+    """What one task asks for otherwise. Only what is written here is changed; ``null`` means *do not send it*.
+
+    ``mode: offline`` asks through the server's Batch API: answers come within a day, for less.
+    """
 
     model: str = Field(default="", min_length=1)
     temperature: float | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = None
+    output: Literal["text", "json"] = "text"
+    mode: Literal["online", "offline"] = "online"
 
 
 class LimitSettings(Section):
@@ -73,6 +79,12 @@ class BatchSettings(Section):
     linger: float = Field(default=0.02, ge=0)
 
 
+class OfflineSettings(Section):
+    """How batches of ``mode: offline`` are watched: pauses between two looks grow from a second to ``poll`` seconds."""
+
+    poll: float = Field(default=60, gt=0)
+
+
 class LatencySettings(Section):
     """Rehearsal: answers come after log-normal delays of this median (seconds) and this sigma (of the logarithm)."""
 
@@ -87,10 +99,12 @@ class LLMSettings(Section):
     ``api`` is the part of the protocol that is spoken: ``chat``, or ``completions`` for text completions, where a
     prompt is the contents of all messages with blank lines between them. ``timeout`` counts seconds from the moment an
     attempt is sent. A key of ``roles`` is a task (``reflect.user``) or the part before its first dot (``reflect``),
-    which then covers all tasks of that name; the full name wins. ``merge_roles`` sends system texts inside the first
-    user message and joins neighbours of one role; it is also learned from a server that refuses them.
-    ``reasoning_as_answer`` takes the reasoning of a reply without content for its text. ``trust_env`` lets HTTP_PROXY,
-    HTTPS_PROXY and NO_PROXY (and the like) decide about proxies; without it none is used. ``prices`` are by model.
+    which then covers all tasks of that name; the full name wins. ``output: json`` asks for answers as JSON, held to a
+    schema where the server can (a part of ``chat`` alone); an answer that is plain text all the same is read, too.
+    ``merge_roles`` sends system texts inside the first user message and joins neighbours of one role; it is also
+    learned from a server that refuses them. ``reasoning_as_answer`` takes the reasoning of a reply without content for
+    its text. ``trust_env`` lets HTTP_PROXY, HTTPS_PROXY and NO_PROXY (and the like) decide about proxies; without it
+    none is used. ``prices`` are by model.
     """
 
     backend: Literal["lexical", "openai"] = "lexical"
@@ -102,6 +116,7 @@ class LLMSettings(Section):
     max_tokens: int | None = Field(default=None, ge=1)
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = None
+    output: Literal["text", "json"] = "text"
     roles: dict[str, RoleSettings] = {}
     merge_roles: bool = False
     reasoning_as_answer: bool = False
@@ -109,6 +124,7 @@ class LLMSettings(Section):
     timeout: float = Field(default=120, gt=0)
     retry: RetrySettings = RetrySettings()
     batch: BatchSettings = BatchSettings()
+    offline: OfflineSettings = OfflineSettings()
     budget: BudgetSettings = BudgetSettings()
     prices: dict[str, Price] = {}
     trust_env: bool = False
@@ -116,17 +132,26 @@ class LLMSettings(Section):
 
     OUTCOME_NEUTRAL: ClassVar[frozenset[str]] = frozenset(
         {
-            "base_url", "api_key", "merge_roles", "limits", "timeout", "retry", "batch", "budget", "prices",
-            "trust_env", "latency",
+            "base_url", "api_key", "merge_roles", "limits", "timeout", "retry", "batch", "offline", "budget",
+            "prices", "trust_env", "latency",
         }
     )  # fmt: skip
-    """The keys that cannot change what a model is asked or what its answer says: a run may be resumed with others."""
+    """The keys that cannot change what a model is asked or what its answer says: a run may be resumed with others.
+
+    So is ``mode`` in each of ``roles``.
+    """
 
     @model_validator(mode="after")
     def _served(self) -> LLMSettings:
         missing = [name for name in ("base_url", "model") if not getattr(self, name)]
         if self.backend == "openai" and missing:
             raise ValueError(f"the openai backend needs {' and '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _embedded_at_once(self) -> LLMSettings:
+        if self.is_offline(EMBED):
+            raise ValueError(f"roles.{EMBED}: embeddings are needed at once, so they have no `mode: offline`")
         return self
 
     @model_validator(mode="after")
@@ -143,9 +168,23 @@ class LLMSettings(Section):
 
     def sampling_for(self, task: str) -> tuple[str, Sampling]:
         """The model and the sampling parameters for one task, its role's own values over the common ones."""
-        chosen = {name: getattr(self, name) for name in RoleSettings.model_fields}
+        chosen = self._chosen_for(task)
+        model = chosen.pop("model")
+        del chosen["output"], chosen["mode"]
+        return model, Sampling(**chosen)
+
+    def json_for(self, task: str) -> bool:
+        """Whether the answer to a task is asked for as JSON."""
+        return bool(self._chosen_for(task)["output"] == "json")
+
+    def is_offline(self, task: str) -> bool:
+        """Whether a task is asked for through the Batch API."""
+        return bool(self._chosen_for(task)["mode"] == "offline")
+
+    def _chosen_for(self, task: str) -> dict[str, Any]:
+        """What holds for a task, by the names in a role; ``mode`` is said by roles alone."""
+        chosen = {name: getattr(self, name, field.default) for name, field in RoleSettings.model_fields.items()}
         for name in dict.fromkeys((task.partition(".")[0], task)):
             if (role := self.roles.get(name)) is not None:
                 chosen |= role.model_dump(exclude_unset=True)
-        model = chosen.pop("model")
-        return model, Sampling(**chosen)
+        return chosen

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,8 +19,11 @@ from simengine.llm.calls import CallStore
 from simengine.llm.layers.batch import Batch
 from simengine.llm.layers.budget import Budget, Spending
 from simengine.llm.layers.coalesce import Coalesce
+from simengine.llm.layers.inherit import Inherit, Parent
 from simengine.llm.layers.journal import Journal
 from simengine.llm.layers.limit import Limit, Rates
+from simengine.llm.layers.local import Local, Tool
+from simengine.llm.layers.offline import Offline
 from simengine.llm.layers.retry import Retry
 from simengine.llm.layers.reuse import Reuse
 from simengine.llm.request import Completion, LanguageModel, Message, Request, Sampling
@@ -59,11 +63,24 @@ class Stats(msgspec.Struct, frozen=True):
     rates: Rates
 
 
+Tools: TypeAlias = Callable[["Stack"], Mapping[str, Tool]]
+
+
+def _no_tools(_: Stack) -> Mapping[str, Tool]:
+    return {}
+
+
 class Stack:
     """A backend under its layers: an async context manager that closes the backend, but not the store."""
 
     def __init__(
-        self, settings: LLMSettings, store: CallStore, backend: LanguageModel, reuse: Sequence[CallStore] = ()
+        self,
+        settings: LLMSettings,
+        store: CallStore,
+        backend: LanguageModel,
+        reuse: Sequence[CallStore] = (),
+        tools: Tools = _no_tools,
+        parent: Parent | None = None,
     ) -> None:
         self._backend = backend
         estimator = Estimator()
@@ -73,13 +90,19 @@ class Stack:
         self._limit = Limit(backend, settings.limits, longest=settings.retry.max_wait, estimator=estimator)
         self._batch = Batch(self._limit, settings.batch)
         self._retry = Retry(self._batch, settings.retry)
-        self._budget = Budget(self._retry, settings.budget, settings.prices, estimator, store)
-        self._journal = Journal(store, Reuse(reuse, self._budget))
+        # Beside the way by single attempts, under the budget, stands that by batches: a task goes either.
+        self._offline = Offline(self._retry, backend, store, settings, self._unsettled)
+        self._budget = Budget(self._offline, settings.budget, settings.prices, estimator, store)
+        local = Local(tools(self), Reuse(reuse, self._budget))
+        self._journal = Journal(store, local if parent is None else Inherit(parent, local))
         self._model = Coalesce(self._journal)
 
     async def complete(self, request: Request) -> Completion:
         """Ask through all layers; see :class:`~simengine.llm.request.LanguageModel`."""
-        return await self._model.complete(request)
+        try:
+            return await self._model.complete(request)
+        finally:
+            self._offline.hold()
 
     async def embed(self, texts: Sequence[str], model: str) -> list[tuple[float, ...]]:
         """The embeddings of texts, in their order: calls like any other, each in the journal under its text."""
@@ -88,13 +111,22 @@ class Stack:
         return [unpack(answer.text) for answer in answers]
 
     def flush(self) -> None:
-        """Send what lingers for company: the caller knows that none will come before something is answered."""
+        """Send what lingers for company: the caller knows that none will come before something is answered.
+
+        Calls of tasks in ``mode: offline`` are sent by nothing else.
+        """
         self._batch.flush()
+        self._offline.flush()
+
+    def _unsettled(self) -> int:
+        """How many calls are under way, but for those that wait for what others will have cost."""
+        return self._model.under_way - self._budget.waiting
 
     def stop_sending(self) -> None:
-        """Let calls that were sent come home, and send no others."""
+        """Let calls that were sent come home, and send no others. Batches that were submitted are not waited for."""
         self._limit.close()
         self._batch.flush()
+        self._offline.close()
 
     def stats(self) -> Stats:
         """A snapshot of all counters."""
@@ -127,6 +159,7 @@ class Stack:
         try:
             await self._model.aclose()
             await self._batch.aclose()
+            await self._offline.aclose()
         finally:
             aclose = getattr(self._backend, "aclose", None)
             if aclose is not None:
@@ -139,16 +172,20 @@ def build(
     *,
     backend: LanguageModel | None = None,
     reuse: Sequence[CallStore] = (),
+    tools: Tools = _no_tools,
+    parent: Parent | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Stack:
     """The model that the settings describe, over ``backend`` if one is given in place of theirs.
 
-    ``reuse`` are journals of other runs, whose completions serve deterministic calls.
+    ``reuse`` are journals of other runs, whose completions serve deterministic calls. ``tools(stack)`` are what local
+    computations are done by; see :mod:`simengine.llm.layers.local`. ``parent`` is the journal of the run that this one
+    is forked from.
 
     Raises :class:`~simengine.errors.InputError` for an address, or a variable in address or key, that is no good.
     """
     chosen = backend if backend is not None else make_backend(settings, environ)
-    return Stack(settings, store, chosen, reuse)
+    return Stack(settings, store, chosen, reuse, tools, parent)
 
 
 def replay(store: CallStore) -> Stack:

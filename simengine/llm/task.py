@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simengine.llm.prompts import Slot
-from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
+from simengine.llm.replies import choice, decision, descriptions, ranking, reflection, selfintro, talk
+from simengine.llm.replies.headed import ADVERTISEMENT, DESCRIPTION, REVIEW_TEXT, SUGGESTIONS, Headed
+from simengine.llm.replies.objects import JsonForm
 
 Slots = Mapping[str, Slot]
 T = TypeVar("T")
+Read = Callable[[str, Slots], T]
+
+
+@dataclass(frozen=True)
+class Json(Generic[T]):
+    """The JSON form of a reply: what a prompt asks for and a schema holds to, and how a reply is read then."""
+
+    form: JsonForm
+    read: Read[T]
 
 
 @dataclass(frozen=True)
@@ -18,12 +29,14 @@ class Task(Generic[T]):
     """A task: ``name`` goes into the request, ``template`` to ``PromptBook.render``, the reply's text to ``read``.
 
     ``read(text, slots)`` takes the slots that the prompt was given, since a reply speaks of what was shown; it raises
-    :class:`~simengine.llm.replies.Unreadable`.
+    :class:`~simengine.llm.replies.Unreadable`. ``json`` is the other form of the same reply, for ``llm.output: json``;
+    a task without one is asked for as text.
     """
 
     name: str
     template: str
-    read: Callable[[str, Slots], T]
+    read: Read[T]
+    json: Json[T] | None = None
 
 
 def _texts(slots: Slots, name: str) -> tuple[str, ...]:
@@ -31,33 +44,71 @@ def _texts(slots: Slots, name: str) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def _read_choice(text: str, slots: Slots) -> choice.Choice:
-    return choice.read(text, _texts(slots, "titles"))
+def _titles(slots: Slots) -> tuple[str, ...]:
+    return _texts(slots, "titles")
 
 
-def _read_reflection(text: str, slots: Slots) -> str:
-    return reflection.read(text, " ".join((*_texts(slots, "memory"), *_texts(slots, "options"))))
+def _memory(slots: Slots) -> str:
+    return " ".join(_texts(slots, "memory"))
 
 
-def _read_selfintro(text: str, slots: Slots) -> str:
-    return selfintro.read(text, " ".join(_texts(slots, "memory")))
-
-
-def _read_descriptions(text: str, slots: Slots) -> tuple[str, str]:
+def _pair(slots: Slots) -> tuple[str, str]:
     first, second = _texts(slots, "options")
-    return descriptions.read(text, (first, second))
+    return first, second
 
 
-def _read_ranking(text: str, slots: Slots) -> ranking.Ranking:
-    return ranking.read(text, _texts(slots, "titles"))
+def _shown(slots: Slots) -> str:
+    return " ".join((*_texts(slots, "memory"), *_texts(slots, "options")))
 
 
-CHOOSE = Task("choose", "choose", _read_choice)
-RANK = Task("rank", "rank", _read_ranking)
+def _asked(slots: Slots) -> str:
+    return " ".join((*_texts(slots, "memory"), *_texts(slots, "preference")))
+
+
+S = TypeVar("S")
+
+
+def _of(read: Callable[[str, S], T], shown: Callable[[Slots], S]) -> Read[T]:
+    """A format's reader, given what it needs of the slots."""
+    return lambda text, slots: read(text, shown(slots))
+
+
+def _headed(kind: Headed) -> tuple[Read[str], Json[str]]:
+    return _of(kind.read, _memory), Json(kind.json, _of(kind.read_json, _memory))
+
+
+_CHOICE = _of(choice.read, _titles), Json(choice.JSON, _of(choice.read_json, _titles))
+_RANKING = _of(ranking.read, _titles), Json(ranking.JSON, _of(ranking.read_json, _titles))
+_SELF_INTRODUCTION = _of(selfintro.read, _memory), Json(selfintro.JSON, _of(selfintro.read_json, _memory))
+_DESCRIPTIONS = _of(descriptions.read, _pair), Json(descriptions.JSON, _of(descriptions.read_json, _pair))
+_REFLECTION = _of(reflection.read, _shown), Json(reflection.JSON, _of(reflection.read_json, _shown))
+_DECISION = _of(decision.read, _shown), Json(decision.JSON, _of(decision.read_json, _shown))
+_TURN = (
+    lambda text, slots: talk.read(text, _shown(slots), _titles(slots)),
+    Json(talk.JSON, lambda text, slots: talk.read_json(text, _shown(slots), _titles(slots))),
+)
+
+CHOOSE = Task("choose", "choose", *_CHOICE)
+RANK = Task("rank", "rank", *_RANKING)
+RANK_BY_TITLES = Task("rank", "rank.titles", *_RANKING)
 # Whether the choice was right is told by the template alone; the task and the format of its reply are the same.
-REFLECT_USER_RIGHT = Task("reflect.user", "reflect.user.right", _read_selfintro)
-REFLECT_USER_WRONG = Task("reflect.user", "reflect.user.wrong", _read_selfintro)
-REFLECT_ITEM_RIGHT = Task("reflect.item", "reflect.item.right", _read_descriptions)
-REFLECT_ITEM_WRONG = Task("reflect.item", "reflect.item.wrong", _read_descriptions)
-ANALYSE_USER = Task("analyse.user", "analyse.user", _read_reflection)
-ANALYSE_ITEM = Task("analyse.item", "analyse.item", _read_reflection)
+REFLECT_USER_RIGHT = Task("reflect.user", "reflect.user.right", *_SELF_INTRODUCTION)
+REFLECT_USER_WRONG = Task("reflect.user", "reflect.user.wrong", *_SELF_INTRODUCTION)
+REFLECT_ITEM_RIGHT = Task("reflect.item", "reflect.item.right", *_DESCRIPTIONS)
+REFLECT_ITEM_WRONG = Task("reflect.item", "reflect.item.wrong", *_DESCRIPTIONS)
+REFLECT_USER_TOLD = Task("reflect.user", "reflect.user.told", *_SELF_INTRODUCTION)
+REFLECT_ITEM_TOLD = Task("reflect.item", "reflect.item.told", *_DESCRIPTIONS)
+ANALYSE_USER = Task("analyse.user", "analyse.user", *_REFLECTION)
+ANALYSE_ITEM = Task("analyse.item", "analyse.item", *_REFLECTION)
+COLD_START_ADAPT = Task("cold_start.adapt", "cold_start.adapt", *_headed(DESCRIPTION))
+ADVERTISING_DRAFT = Task("advertising.draft", "advertising.draft", *_headed(ADVERTISEMENT))
+ADVERTISING_CRITIQUE = Task("advertising.critique", "advertising.critique", *_headed(SUGGESTIONS))
+ADVERTISING_REFINE = Task("advertising.refine", "advertising.refine", *_headed(ADVERTISEMENT))
+ADVERTISING_JUDGE = Task("advertising.judge", "advertising.judge", *_CHOICE)
+PROBE = Task("probe", "probe", _of(decision.read, _asked), Json(decision.JSON, _of(decision.read_json, _asked)))
+DECIDE = Task("decide", "decide", *_DECISION)
+DECIDE_REVIEWED = Task("decide", "decide.reviewed", *_DECISION)
+DECIDE_DISCUSSED = Task("decide", "decide.discussed", *_DECISION)
+REVIEW = Task("review", "review", *_headed(REVIEW_TEXT))
+TALK_BUYER = Task("talk", "talk.buyer", *_TURN)
+TALK_OWNER = Task("talk", "talk.owner", *_TURN)

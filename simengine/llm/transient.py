@@ -8,6 +8,14 @@ Limited = Literal["", "requests", "tokens", "concurrency"]
 """Of what the server says that there was too much, as far as it says so."""
 
 
+def headline(problem: str) -> str:
+    """What happened, without the server's own words, which follow the first colon: they may repeat a prompt.
+
+    This is what log events tell; the whole text is for errors and the journal.
+    """
+    return problem.partition(":")[0]
+
+
 class Transient(Exception):
     """One attempt failed in a way that may pass: no connection, no reply in time, an overloaded server.
 

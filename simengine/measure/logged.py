@@ -17,24 +17,28 @@ class RankingReader:
     def __init__(self, cases: Sequence[Case], stage: str) -> None:
         self._stage = stage
         self._cases = {case.user: case for case in cases if case.candidates is not None}
-        self._found: dict[str, dict[str, list[Attempt]]] = {}
+        self._found: dict[tuple[str, str], dict[str, list[Attempt]]] = {}
 
     def take(self, line: EventLine) -> None:
         """Take in an event, if it is a ranking of this stage."""
         if line.kind != "ranking" or line.data["stage"] != self._stage:
             return
-        by_user = self._found.setdefault(line.data["strategy"], {})
+        by_user = self._found.setdefault((line.data["strategy"], line.data.get("group", "")), {})
         by_user.setdefault(line.data["user"], []).append(self._attempt(line))
 
-    def attempts(self, strategy: str) -> list[list[Attempt]]:
-        """For each case, in their order, the repeats of its ranking: scores, or the reason why there are none."""
-        found = self._found.get(strategy, {})
+    def attempts(self, strategy: str, group: str = "") -> list[list[Attempt]]:
+        """For each case, in their order, the repeats of its ranking: scores, or the reason why there are none.
+
+        ``group`` is the condition of a study. Scores are in the order of the candidates that were shown.
+        """
+        found = self._found.get((strategy, group), {})
         return [found.get(user, []) for user in self._cases]
 
     def _attempt(self, line: EventLine) -> Attempt:
         for message in line.messages:
             if message.kind == "ranking":
-                return _scores(self._cases[line.data["user"]].candidates or (), message.body["order"])
+                candidates = line.data.get("candidates") or self._cases[line.data["user"]].candidates or ()
+                return _scores(candidates, message.body["order"])
         return next((outcome for outcome in line.units.values() if outcome != "ok"), "no ranking in the log")
 
 

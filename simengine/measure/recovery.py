@@ -68,7 +68,7 @@ class Recovery:
             self._steps[user] += 1
             rounds = [message.recipient == taken for message in line.messages if message.kind == "choice"]
             self._choices.append((user, self._steps[user], rounds))
-        if line.kind == "ranking":
+        if line.kind == "ranking" and "candidates" not in line.data and "group" not in line.data:
             stage = line.data["stage"]
             self._strategies[stage, line.data["strategy"]] = None
             self._rankings.setdefault(stage, RankingReader(self._data.cases, stage)).take(line)
@@ -150,7 +150,7 @@ class Recovery:
         yield "right after reflection", [float(np.mean(right)) for right in again.values() if right]
 
     def _gains(self, seed: int) -> Iterator[Recovered]:
-        """NDCG of each stage's rankings over that of the rankers that know no taste."""
+        """NDCG of each stage's rankings of the market's own candidates over that of the rankers that know no taste."""
         cases = [case for case in self._data.cases if case.candidates is not None]
         for stage, strategy in self._strategies:
             agents = per_user(cases, self._rankings[stage].attempts(strategy), [CUT])

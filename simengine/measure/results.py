@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from simengine.data import Case
 from simengine.measure.metrics import Place, expected_at, place
-from simengine.measure.statistics import bootstrap
+from simengine.measure.statistics import Interval, bootstrap
 
 Attempt: TypeAlias = NDArray[np.float64] | str
 """One ranking of one case: a score for each of the case's candidates, or a short stable word why there is none."""
@@ -21,7 +22,8 @@ Attempt: TypeAlias = NDArray[np.float64] | str
 class Result(msgspec.Struct, frozen=True):
     """One number of a report: the mean of a metric over ``n`` users, with its interval. ``k`` is None where uncut.
 
-    ``repeats`` is how many rankings of each case were asked for. NaN becomes ``null`` in JSON, and ``None`` from it.
+    ``repeats`` is how many rankings of each case were asked for, ``group`` the condition of a study under which. NaN
+    becomes ``null`` in JSON, and ``None`` from it.
     """
 
     stage: str
@@ -33,6 +35,13 @@ class Result(msgspec.Struct, frozen=True):
     high: float | None
     n: int
     repeats: int
+    group: str = ""
+
+    @property
+    def interval(self) -> Interval:
+        """The value with its bounds and ``n``; NaN for what is ``None``."""
+        value, low, high = (math.nan if number is None else number for number in (self.value, self.low, self.high))
+        return Interval(value, low, high, self.n)
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -61,6 +70,7 @@ def evaluate(
     *,
     ks: Sequence[int] = (1, 5, 10),
     seed: int = 0,
+    group: str = "",
 ) -> Evaluation:
     """NDCG@k, Hit@k and MRR of each ranker, averaged over the users whom all rankers have ranked.
 
@@ -77,7 +87,7 @@ def evaluate(
     places = {name: [_places(cases[i], ranked[i]) for i in kept] for name, ranked in attempts.items()}
     users = [cases[i].user for i in kept]
     results = [
-        Result(stage, name, *row, repeats=max(map(len, attempts[name]), default=0))
+        Result(stage, name, *row, repeats=max(map(len, attempts[name]), default=0), group=group)
         for name in attempts
         for row in _rows(places[name], users, ks, seed)
     ]
@@ -96,12 +106,12 @@ def evaluate(
 
 def side_by_side(reports: Mapping[str, list[Result]]) -> list[Result]:
     """The results of each ranker under its run's name; those of a ranker for which all runs say the same, once."""
-    found: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    found: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for name, results in reports.items():
         for result in results:
-            found.setdefault((result.stage, result.ranker), {}).setdefault(name, []).append(result)
+            found.setdefault((result.stage, result.group, result.ranker), {}).setdefault(name, []).append(result)
     rows: list[Result] = []
-    for (_, ranker), by_run in found.items():
+    for (_, _, ranker), by_run in found.items():
         said = list(by_run.values())
         if len(said) == len(reports) > 1 and all(one == said[0] for one in said):
             rows += said[0]

@@ -1,6 +1,28 @@
 """What agents do: each method says which events there are and what happens in them; ``turn`` is how an agent acts."""
 
-from simengine.methods.catalog import METHODS, MethodSettings, Registered, make, prompts, register
-from simengine.methods.method import Method, Ranks
+from simengine.methods.catalog import METHODS, MethodSettings, Registered, make, prompts, register, strategies
+from simengine.methods.method import Handler, Method, Ranks, Trial
+from simengine.methods.planting import Planting, PlantSettings, seeds_of
+from simengine.methods.studies import STUDIES
+from simengine.methods.study import Ground, Study, StudyKind
 
-__all__ = ["METHODS", "Method", "MethodSettings", "Ranks", "Registered", "make", "prompts", "register"]
+__all__ = [
+    "METHODS",
+    "STUDIES",
+    "Ground",
+    "Handler",
+    "Method",
+    "MethodSettings",
+    "PlantSettings",
+    "Planting",
+    "Ranks",
+    "Registered",
+    "Study",
+    "StudyKind",
+    "Trial",
+    "make",
+    "prompts",
+    "register",
+    "seeds_of",
+    "strategies",
+]

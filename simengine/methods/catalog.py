@@ -8,7 +8,7 @@ by an entry point of the group ``simengine.methods``, whose name is the method's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, reduce
 from importlib.metadata import entry_points
 from importlib.resources import files
@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema, core_schema
 from simengine.data import Dataset
 from simengine.errors import InputError
 from simengine.methods.agentcf import AgentCF, AgentCFSettings
+from simengine.methods.agentcf_rank import STRATEGIES
 from simengine.methods.method import Method, Settings
 from simengine.methods.turn import Asker
 
@@ -36,16 +37,18 @@ class Registered:
 
     ``settings`` are what a scenario may say under ``method``; their ``kind: Literal[...]`` holds the method's name.
     ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of its templates
-    (``<name>.j2``).
+    (``<name>.j2``). ``strategies`` are the ways in which its agents rank, with what reports call them; where a method
+    names none it has one, ``B``.
     """
 
     settings: type[Settings]
     make: Callable[[Any, Dataset, Asker, int], Method]
     prompts: Traversable
+    strategies: Mapping[str, str] = field(default_factory=dict)
 
 
 METHODS: Mapping[str, Registered] = {
-    "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf"),
+    "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf", STRATEGIES),
 }
 _BY_HAND: dict[str, Registered] = {}
 
@@ -74,6 +77,11 @@ def prompts(kind: str) -> Traversable:
     return known()[kind].prompts
 
 
+def strategies(kind: str) -> Mapping[str, str]:
+    """The strategies of a method by name, with what reports call them."""
+    return known()[kind].strategies or {"B": f"{kind} B"}
+
+
 @cache
 def _installed() -> Mapping[str, Registered]:
     """The methods of other packages. They are looked for when a scenario is read, as they may import this package."""
@@ -99,8 +107,8 @@ def _check(kind: str, method: object) -> None:
 
 def _literals(settings: type[Settings]) -> tuple[Any, ...]:
     """What the field ``kind`` may be."""
-    field = settings.model_fields.get("kind")
-    return get_args(field.annotation) if field is not None else ()
+    said = settings.model_fields.get("kind")
+    return get_args(said.annotation) if said is not None else ()
 
 
 class _ByKind:

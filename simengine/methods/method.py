@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 from pydantic import BaseModel, ConfigDict
 
+from simengine.data import Case
 from simengine.kernel import Agent, Context, Event
 
 Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
@@ -24,16 +25,32 @@ class Settings(BaseModel):
     kind: str
 
 
-class Ranks(msgspec.Struct, frozen=True):
-    """A ranking stage as a method needs to know it.
+class Trial(msgspec.Struct, frozen=True):
+    """One ranking to ask for.
 
-    ``repeats`` rankings are asked for of each case and strategy. A method orders them by the time of their target and
-    before the interactions of that time: a live ranking shares the phase of the stage before, any other has its own.
+    case: the test case, with the candidates to be ranked.
+    repeat: counts the rankings of one case, from 1.
+    group: the condition of a study, empty where there is none.
+    place: where among the candidates the target is shown, 0 for the first; ``None`` leaves it to chance.
+    drawn: whether the candidates are others than those of the data set, so that the log must name them.
+    """
+
+    case: Case
+    repeat: int = 1
+    group: str = ""
+    place: int | None = None
+    drawn: bool = False
+
+
+class Ranks(msgspec.Struct, frozen=True):
+    """A stage of rankings as a method needs to know it: each of ``trials`` is asked for by each of ``strategies``.
+
+    :func:`~simengine.methods.ranking.events` makes the events of one.
     """
 
     name: str
     strategies: tuple[str, ...]
-    repeats: int
+    trials: tuple[Trial, ...]
 
 
 class Method(Protocol):
@@ -48,6 +65,9 @@ class Method(Protocol):
     word_limits: Mapping[tuple[str, str], int]
     """For each kind of agent and slot the most words that its text should have."""
 
+    known_by: Mapping[str, str]
+    """For each kind of agent the slot by which others know it, such as a user's self-introduction."""
+
     def initial(self, agent: Agent) -> Mapping[str, Any]:
         """The values that the agent's memory slots start with."""
 
@@ -55,4 +75,4 @@ class Method(Protocol):
         """The training interactions as events, in the total order."""
 
     def rank(self, phase: int, stage: Ranks) -> Iterator[Event]:
-        """The rankings of the test cases as events, in the total order."""
+        """The rankings of a stage as events, in the total order."""

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 from simengine.rankers.base import Ranker
+from simengine.rankers.bm25 import BM25
+from simengine.rankers.itemknn import ItemKNN
 from simengine.rankers.pop import Pop
+from simengine.rankers.trained import BPR, SASRec
 from simengine.rankers.uniform import Random
 
-RANKERS: Mapping[str, type[Ranker]] = MappingProxyType({ranker.name: ranker for ranker in (Random, Pop)})
+
+class RankerMaker(Protocol):
+    """Makes a ranker that is yet to be fitted; ``seed`` matters to those that draw when they learn.
+
+    Raises :class:`~simengine.errors.InputError` where a library that the ranker needs is not installed.
+    """
+
+    def __call__(self, *, seed: int = 0) -> Ranker: ...
+
+
+def _seedless(kind: Callable[[], Ranker]) -> RankerMaker:
+    """A maker for a ranker that draws nothing."""
+    return lambda *, seed=0: kind()
+
+
+RANKERS: Mapping[str, RankerMaker] = MappingProxyType(
+    {
+        Random.name: _seedless(Random),
+        Pop.name: _seedless(Pop),
+        BM25.name: _seedless(BM25),
+        ItemKNN.name: _seedless(ItemKNN),
+        BPR.name: BPR,
+        SASRec.name: SASRec,
+    }
+)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from simengine.errors import Divergence
+from simengine.errors import Divergence, RunStopped
 from simengine.kernel import Committed
 from simengine.runlog.reader import Reader
 from simengine.runlog.records import Chain, End, EventLine, Line, event_line
@@ -35,15 +35,23 @@ class Difference(msgspec.Struct, frozen=True):
     unit: str | None = None
 
 
+class EndOfLog(RunStopped):
+    """An unfinished history has been compared as far as it goes."""
+
+
 class Comparer:
-    """A sink that compares what is committed with a history that was written before. The first difference raises."""
+    """A sink that compares what is committed with a history that was written before. The first difference raises.
+
+    What ``reader`` has given already is taken as compared. Behind the last event of an unfinished history there is
+    nothing to compare with: :class:`EndOfLog` is raised.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._lines = reader.raw()
         self._chain = Chain(reader.sum)
-        self.events = 0
-        self.failed = 0
+        self.events = reader.events
+        self.failed = reader.failed
 
     @property
     def sum(self) -> str:
@@ -56,6 +64,9 @@ class Comparer:
         before = self._chain.sum
         text = self._chain.close(line)[:-1]
         expected = next(self._lines, None)
+        if expected is None and self._reader.end is None:
+            self._chain.sum = before
+            raise EndOfLog("the log ends here", event=line.event)
         if text != expected:
             self._chain.sum = before
             old = None if expected is None else msgspec.json.decode(expected, type=EventLine)

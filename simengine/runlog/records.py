@@ -26,22 +26,41 @@ SCHEMA = 1
 
 
 class Provenance(msgspec.Struct, kw_only=True):
-    """How a file came about. ``packages`` are versions, ``parent`` the run that this one goes on from."""
+    """How a file came about. ``packages`` are versions, ``parent`` the run that this one was forked from.
+
+    ``retry_failed``: calls that failed there are asked again here.
+    """
 
     date: str
     packages: dict[str, str]
     concurrency: int
     parent: str | None = None
+    retry_failed: bool = False
 
 
-class Header(msgspec.Struct, kw_only=True):
-    """What the history is a function of, beside the outcomes of calls: hashes of scenario, data and prompts."""
+class Fork(msgspec.Struct, frozen=True):
+    """Where a run parted from another: its first ``events`` events are those of a run of another ``scenario`` hash.
+
+    They are taken over as they are; only what follows is a function of the header.
+    """
+
+    events: int
+    scenario: str
+    prompts: dict[str, str]
+
+
+class Header(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the history is a function of, beside the outcomes of calls: hashes of scenario, data and prompts.
+
+    ``fork`` is there where the first events are those of a run that was made otherwise.
+    """
 
     schema: int
     seed: int
     scenario: str
     data: str
     prompts: dict[str, str]
+    fork: Fork | None = None
 
     def changes(self, other: Header) -> list[str]:
         """What another header says otherwise: ``seed``, ``scenario``, ``data``, ``prompt choose`` ..."""

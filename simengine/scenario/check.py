@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from simengine.llm.backends.refuse import Refuse
+from simengine.scenario.cast import Cast
 from simengine.scenario.dependencies import Dependencies, find_dependencies
 from simengine.scenario.schema import Scenario
 from simengine.scenario.setup import Setup
@@ -34,14 +35,15 @@ class Plan(msgspec.Struct, frozen=True):
 def plan(scenario: Scenario, *, dependencies: bool = False) -> Plan:
     """Load the data, make every event, and count. Raises :class:`~simengine.errors.InputError`."""
     setup = Setup.of(scenario)
-    method = setup.method(Refuse())
+    setup.check()
+    cast = Cast(setup, Refuse())
     stages, found = [], None
-    for name, phase, rank in setup.stages():
-        events = list(setup.events(method, name, phase, rank))
-        if dependencies and rank is None and found is None:
+    for placed in setup.stages():
+        events = list(cast.events(placed))
+        if dependencies and placed.kind == "optimize" and found is None:
             found = find_dependencies(events)
-        calls = [method.calls[event.kind] for event in events]
+        calls = [cast.calls[event.kind] for event in events]
         least, most = sum(low for low, _ in calls), sum(high for _, high in calls)
-        stages.append(PlannedStage(name, len(events), least, most))
+        stages.append(PlannedStage(placed.name, len(events), least, most))
     data = setup.dataset
     return Plan(scenario.name, len(data.users), len(data.items), len(data.train), stages, list(data.notes), found)

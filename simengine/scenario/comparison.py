@@ -9,12 +9,13 @@ from pathlib import Path
 from simengine.data import Case
 from simengine.errors import SimengineError
 from simengine.measure import Result, side_by_side
-from simengine.measure.compare import Paired, PerUser, compare_paired, per_user
-from simengine.measure.logged import RankingReader
+from simengine.measure.compare import Paired, PerUser, compare_paired
 from simengine.runlog import Reader
 from simengine.runlog.parting import Parting, find_parting
 from simengine.scenario.loading import LoadedRun, load_run
+from simengine.scenario.ranked import Ranked
 from simengine.scenario.report import read_report
+from simengine.scenario.schema import RankingStage
 from simengine.scenario.setup import Setup
 
 
@@ -78,34 +79,24 @@ def _rows(one: LoadedRun, other: LoadedRun, notes: list[str]) -> Iterator[Rows]:
     left, right = _ranked(one, one.setup), _ranked(other, other.setup)
     for stage, strategy in left:
         if (stage, strategy) in right:
-            metrics = compare_paired(left[stage, strategy], right[stage, strategy], seed=one.setup.scenario.seed)
-            yield Rows(stage, _ranker(one.setup, strategy), _ranker(other.setup, strategy), metrics)
+            (first, mine), (second, theirs) = left[stage, strategy], right[stage, strategy]
+            yield Rows(stage, first, second, compare_paired(mine, theirs, seed=one.setup.scenario.seed))
     unlike = _unlike(_cases(one.setup), _cases(other.setup))
     if unlike:
         notes.append(f"{unlike} users have another target or other candidates in the second run than in the first")
 
 
-def _ranked(run: LoadedRun, setup: Setup) -> dict[tuple[str, str], PerUser]:
-    """The values of each user, by stage and strategy."""
-    cases = _cases(setup)
-    stages = {name: (rank, RankingReader(cases, name)) for name, _, rank in setup.stages() if rank is not None}
+def _ranked(run: LoadedRun, setup: Setup) -> dict[tuple[str, str], tuple[str, PerUser]]:
+    """What reports call each strategy, and the values of each user, by stage and strategy."""
+    stages = [Ranked(setup, placed) for placed in setup.stages() if isinstance(placed.settings, RankingStage)]
     for line in Reader(run.folder.events):
-        for _, reader in stages.values():
-            reader.take(line)
-    return {
-        (name, strategy): per_user(cases, reader.attempts(strategy), rank.k)
-        for name, (rank, reader) in stages.items()
-        for strategy in rank.strategies
-    }
+        for stage in stages:
+            stage.take(line)
+    return {(stage.name, key): (label, found) for stage in stages for key, label, found in stage.per_user()}
 
 
 def _cases(setup: Setup) -> list[Case]:
     return [case for case in setup.dataset.cases if case.candidates is not None]
-
-
-def _ranker(setup: Setup, strategy: str) -> str:
-    """What reports call the ranking of agents."""
-    return f"{setup.scenario.method.kind} {strategy}"
 
 
 def _unlike(first: Sequence[Case], second: Sequence[Case]) -> int:

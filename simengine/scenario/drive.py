@@ -7,7 +7,6 @@ import contextlib
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,10 +14,10 @@ import structlog
 
 from simengine.errors import KernelError, RunStopped
 from simengine.kernel import Agent, Context, Engine, Event, Restored, Sink
-from simengine.llm import Stack, Stats
-from simengine.methods import Method
+from simengine.llm import Rates, Stack, Stats
+from simengine.scenario.cast import Cast
 from simengine.scenario.setup import Setup
-from simengine.world import Edge, Graph, item, user
+from simengine.world import Edge, Graph, item, kind, user
 
 log = structlog.get_logger("simengine")
 
@@ -26,22 +25,22 @@ _TICK = 0.25  # seconds between two looks at a run that goes on
 
 
 class Program:
-    """What the kernel runs: the method's handlers, and a graph that grows as events are issued."""
+    """What the kernel runs: the handlers of all who act, and a graph that grows as events are issued."""
 
-    def __init__(self, method: Method, graph: Graph) -> None:
-        self._method = method
+    def __init__(self, cast: Cast, graph: Graph) -> None:
+        self._cast = cast
         self._graph = graph
 
     def handle(self, context: Context) -> Coroutine[Any, Any, None]:
-        """The method's handler for the event's kind."""
-        handler = self._method.handlers.get(context.event.kind)
+        """The handler for the event's kind."""
+        handler = self._cast.handlers.get(context.event.kind)
         if handler is None:
-            raise KernelError(f"the method has no handler for {context.event.kind}", event=context.event.id)
+            raise KernelError(f"there is no handler for {context.event.kind}", event=context.event.id)
         return handler(context)
 
     def initial(self, agent: Agent) -> Mapping[str, Any]:
-        """The method's first memories."""
-        return self._method.initial(agent)
+        """The method's first memories; a venue remembers nothing."""
+        return {} if kind(agent) == "venue" else self._cast.method.initial(agent)
 
     def announce(self, event: Event) -> None:
         """Take the event's edges into the graph."""
@@ -50,13 +49,20 @@ class Program:
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """How far a run is: events done of ``total``, calls asked of the model, events with failures, calls in flight."""
+    """How far a run is: events done of ``total``, calls asked of the model, events with failures, calls in flight.
+
+    ``waiting`` calls queue for a slot or a limit; ``rates`` is how fast calls are sent, beside the known limits.
+    ``usd`` is what the whole run has cost so far, as far as prices are known.
+    """
 
     done: int
     total: int
     calls: int
     failures: int
     in_flight: int
+    waiting: int
+    rates: Rates
+    usd: float
 
 
 Observer: TypeAlias = Callable[[Snapshot], None]
@@ -64,9 +70,9 @@ Observer: TypeAlias = Callable[[Snapshot], None]
 
 @dataclass(frozen=True)
 class Driven:
-    """What a drive leaves behind: the method, the engine's counts, the model's, and the graph."""
+    """What a drive leaves behind: who acted, the engine's counts, the model's, and the graph."""
 
-    method: Method
+    cast: Cast
     progress: Mapping[str, int]
     calls: Stats
     graph: Graph
@@ -78,28 +84,27 @@ async def drive(
     sink: Sink,
     *,
     history: Iterable[Restored] = (),
-    rows: int | None = None,
     tick: Callable[[], None] | None = None,
     observe: Observer | None = None,
     interruptible: bool = False,
 ) -> Driven:
-    """Run a setup to its end, or over its first ``rows`` source events; closes the stack, not the sink.
+    """Run a setup to its end; closes the stack, not the sink.
 
     ``tick`` is called every now and then (a log is flushed there), ``observe`` with a snapshot as often. With
     ``interruptible``, the first SIGINT or SIGTERM stops the run in good order, a second one at once. Raises
     :class:`RunStopped` where the run was stopped.
     """
     async with stack:
-        method = setup.method(stack)
+        cast = Cast(setup, stack)
         graph = _history_graph(setup)
-        source = islice(setup.source(method), rows)
-        engine = Engine(Program(method, graph), source, sink, setup.rules, idle=stack.flush)
+        source = cast.source()
+        engine = Engine(Program(cast, graph), source, sink, setup.rules, idle=stack.flush)
 
         def stop(reason: RunStopped) -> None:
             stack.stop_sending()
             engine.stop(reason)
 
-        look = _looker(engine, stack, setup.total(), tick, observe)
+        look = _looker(engine, stack, cast.total(), tick, observe)
         ticker = asyncio.create_task(_tick(look))
         try:
             with _signals(stop) if interruptible else contextlib.nullcontext():
@@ -113,12 +118,25 @@ async def drive(
             with contextlib.suppress(asyncio.CancelledError):
                 await ticker
             look()
-    return Driven(method, engine.progress, stack.stats(), graph)
+    return Driven(cast, engine.progress, stack.stats(), graph)
 
 
 def _looker(
     engine: Engine, stack: Stack, total: int, tick: Callable[[], None] | None, observe: Observer | None
 ) -> Callable[[], None]:
+    def snapshot() -> Snapshot:
+        counts, calls = engine.progress, stack.stats()
+        return Snapshot(
+            done=counts["committed"],
+            total=total,
+            calls=calls.asked,
+            failures=counts["failed"],
+            in_flight=calls.in_flight,
+            waiting=calls.waiting,
+            rates=calls.rates,
+            usd=calls.spending.usd,
+        )
+
     def look() -> None:
         try:
             if tick is not None:
@@ -126,8 +144,7 @@ def _looker(
         except RunStopped as stopped:  # the log cannot be written: a full disk
             engine.stop(stopped)
         if observe is not None:
-            counts, calls = engine.progress, stack.stats()
-            observe(Snapshot(counts["committed"], total, calls.asked, counts["failed"], calls.in_flight))
+            observe(snapshot())
 
     return look
 

@@ -13,8 +13,10 @@ from simengine.kernel import Committed, Engine, Event, stream
 from simengine.llm import Completion, Request
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.refuse import Refuse
+from simengine.llm.layers.local import Local
 from simengine.llm.settings import Price
 from simengine.llm.tokens import CHARACTERS, characters
+from simengine.scenario.cast import Cast
 from simengine.scenario.check import Plan, PlannedStage, plan
 from simengine.scenario.drive import Program
 from simengine.scenario.schema import Scenario
@@ -152,11 +154,11 @@ def estimate(scenario: Scenario) -> Estimate:
 
 def _sample(setup: Setup, stages: list[PlannedStage]) -> dict[str, list[Event]]:
     """The events of users drawn one by one until there are enough of them, and some of every stage."""
-    method = setup.method(Refuse())
+    cast = Cast(setup, Refuse())
     counts: dict[str, Counter[str]] = {}
-    for name, phase, rank in setup.stages():
-        for event in setup.events(method, name, phase, rank):
-            counts.setdefault(_drawn_by(event), Counter())[name] += 1
+    for placed in setup.stages():
+        for event in cast.events(placed):
+            counts.setdefault(_drawn_by(event), Counter())[placed.name] += 1
     names = list(counts)
     stream(setup.scenario.seed, "estimate").shuffle(names)
     drawn: set[str] = set()
@@ -168,8 +170,7 @@ def _sample(setup: Setup, stages: list[PlannedStage]) -> dict[str, list[Event]]:
         drawn.add(name)
         have += counts[name]
     return {
-        name: [event for event in setup.events(method, name, phase, rank) if _drawn_by(event) in drawn]
-        for name, phase, rank in setup.stages()
+        placed.name: [event for event in cast.events(placed) if _drawn_by(event) in drawn] for placed in setup.stages()
     }
 
 
@@ -180,13 +181,18 @@ def _drawn_by(event: Event) -> str:
 
 async def _play(setup: Setup, sample: Mapping[str, list[Event]], model: _Counting) -> tuple[_Texts, int]:
     """Run the sample through the engine; what was written, and how many events have failures."""
-    method = setup.method(model)
-    texts = _Texts(method.word_limits, {event.id: name for name, events in sample.items() for event in events})
+    cast = Cast(setup, Local({"nearest": _as_listed}, model))
+    texts = _Texts(cast.method.word_limits, {event.id: name for name, events in sample.items() for event in events})
     source: Iterator[Event] = iter(sorted((e for events in sample.values() for e in events), key=attrgetter("order")))
     rules = msgspec.structs.replace(setup.rules, stop_on_error=False)
-    engine = Engine(Program(method, Graph()), source, texts, rules)
+    engine = Engine(Program(cast, Graph()), source, texts, rules)
     await engine.run(())
     return texts, engine.progress["failed"]
+
+
+async def _as_listed(request: Request) -> str:
+    """The texts of a search, in the order in which they stand: which is nearest changes no cost by much."""
+    return msgspec.json.encode(list(range(len(request.slots["pool"])))).decode()
 
 
 def _usd(price: Price | None, prompt: float, reply: float) -> float | None:

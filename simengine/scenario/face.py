@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from simengine.data import Dataset
 from simengine.llm import LanguageModel
-from simengine.scenario import running
+from simengine.scenario import replaying, running
 from simengine.scenario.check import Plan, plan
 from simengine.scenario.opened import Run
 from simengine.scenario.schema import Scenario, read, read_all
@@ -74,9 +74,9 @@ async def resume_async(
     return Run(finished.path)
 
 
-async def replay_async(run: str | Path | Run, *, data: Dataset | None = None) -> running.Replayed:
-    """Execute a run again without a model call and compare it; see :func:`simengine.scenario.running.replay`."""
-    return await running.replay(_folder(run), data=data)
+async def replay_async(run: str | Path | Run, *, data: Dataset | None = None) -> replaying.Replayed:
+    """Execute a run again without a model call and compare it; see :func:`simengine.scenario.replaying.replay`."""
+    return await replaying.replay(_folder(run), data=data)
 
 
 def run(
@@ -106,7 +106,7 @@ def resume(
     return _blocking(resume_async(run, set, data=data, model=model))
 
 
-def replay(run: str | Path | Run, *, data: Dataset | None = None) -> running.Replayed:
+def replay(run: str | Path | Run, *, data: Dataset | None = None) -> replaying.Replayed:
     """:func:`replay_async`, blocking."""
     return _blocking(replay_async(run, data=data))
 

@@ -11,6 +11,7 @@ from simengine.errors import InputError
 from simengine.llm.backends.refuse import Refuse
 from simengine.runlog import Header, Reader
 from simengine.runlog.trace import Initial, Trace
+from simengine.scenario.cast import Cast
 from simengine.scenario.folder import Folder
 from simengine.scenario.schema import read
 from simengine.scenario.setup import Setup
@@ -43,6 +44,14 @@ def load_run(path: Path) -> LoadedRun:
     return LoadedRun(folder, header, setup)
 
 
+def known_by(path: Path) -> Mapping[str, str]:
+    """For each kind of agent the slot by which others know it, as the run's method says.
+
+    Raises :class:`InputError` where the run's data are not here.
+    """
+    return Cast(Setup.of(read(Folder.of(path).scenario)[0]), Refuse()).method.known_by
+
+
 def open_trace(path: Path) -> tuple[Trace, str]:
     """An index over a run's log; and why first memories are not known, or an empty text where they are.
 
@@ -58,7 +67,7 @@ def open_trace(path: Path) -> tuple[Trace, str]:
 
 def _initial(setup: Setup) -> Initial:
     """What agents start with: their method says so, and knows users and items; a venue remembers nothing."""
-    method = setup.method(Refuse())
+    method = Cast(setup, Refuse()).method
 
     def initial(agent: str) -> Mapping[str, Any]:
         try:

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from simengine.data import MarketSettings, market_truth
 from simengine.errors import InputError, LogError
 from simengine.llm import CallStore, Completion
-from simengine.measure import Result, evaluate
-from simengine.measure.logged import RankingReader
+from simengine.llm.layers.local import LOCAL
+from simengine.measure import Result
+from simengine.measure.audit import Audit
+from simengine.measure.permutation import Compared
 from simengine.measure.recovery import Recovered, Recovery
-from simengine.rankers import RANKERS
+from simengine.measure.studies import READINGS, Reading
 from simengine.runlog import EventLine, Reader
 from simengine.scenario.costs import Costs, costs_of
 from simengine.scenario.drive import Driven
 from simengine.scenario.folder import Folder
+from simengine.scenario.published import Beside, beside
+from simengine.scenario.ranked import Ranked
+from simengine.scenario.schema import RankingStage
 from simengine.scenario.setup import Setup
 from simengine.world import kind
 
@@ -27,11 +31,13 @@ from simengine.world import kind
 class Report(msgspec.Struct, frozen=True):
     """The report of a run, as ``report.json`` holds it.
 
-    ``failures`` counts units by task and reason, ``asked_again`` replies that could not be used and were asked for
-    once more, by task, ``over_limit`` the texts that are longer than their prompts asked for, by agent kind and slot,
-    ``schedule`` stale reads and lost writes of a batch schedule, ``skipped`` the test cases that some ranker has not
-    ranked, by reason; ``recovered`` what the agents recovered of a market's ground truth (empty for other data);
-    ``hash`` is that of the semantic records.
+    ``failures`` counts units by task and reason, ``asked_again`` calls without a usable answer (unreadable, truncated,
+    or the prompt too long) that were made once more, by task, ``over_limit`` the texts that are longer than their
+    prompts asked for, by agent kind and slot, ``schedule`` stale reads and lost writes of a batch schedule, ``skipped``
+    the test cases that some ranker has not ranked, by reason; ``recovered`` what the agents recovered of a market's
+    ground truth (empty for other data); ``hash`` is that of the semantic records. Of each stage of rankings,
+    ``compared`` holds every ranker against the agents' first strategy, and ``audit`` what is wrong with the test cases;
+    ``published`` are the numbers that the scenario quotes, beside ours.
     """
 
     model: str
@@ -46,12 +52,15 @@ class Report(msgspec.Struct, frozen=True):
     notes: list[str]
     events: int
     hash: str
+    compared: dict[str, list[Compared]] = {}
+    audit: dict[str, Audit] = {}
+    published: list[Beside] = []
 
 
 def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) -> Report:
     """Read the finished log once, measure, and write the report."""
     scenario = setup.scenario
-    rankings = {name: RankingReader(setup.dataset.cases, name) for name, _, rank in setup.stages() if rank}
+    readings = dict(_readings(setup))
     failures: Counter[str] = Counter()
     over: Counter[str] = Counter()
     again: Counter[str] = Counter()
@@ -63,11 +72,12 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         for unit, outcome in line.units.items():
             if outcome != "ok":
                 failures[f"{unit.partition('/')[0] or line.kind}: {outcome}"] += 1
-        again.update(call.partition("/")[0] for call in line.calls if call.endswith(("/reask", "/longer")))
-        over.update(_over_limit(line, driven.method.word_limits))
-        for ranking in rankings.values():
-            ranking.take(line)
-    results, skipped = _results(setup, rankings)
+        again.update(call.partition("/")[0] for call in line.calls if call.endswith(("/reask", "/longer", "/cut")))
+        over.update(_over_limit(line, driven.cast.method.word_limits))
+        for reading in readings.values():
+            reading.take(line)
+    found = {name: reading.found(scenario.seed) for name, reading in readings.items()}
+    results = [result for stage in found.values() for result in stage.results]
     report = Report(
         model=_names_of_models(store),
         results=results,
@@ -76,12 +86,18 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         asked_again=dict(sorted(again.items())),
         over_limit=dict(sorted(over.items())),
         schedule={} if scenario.engine.schedule == "chronological" else _schedule(driven),
-        skipped=skipped,
+        skipped={name: stage.skipped for name, stage in found.items() if stage.skipped},
+        compared={name: stage.compared for name, stage in found.items() if stage.compared},
+        audit={name: stage.audit for name, stage in found.items() if stage.audit is not None},
+        published=beside(scenario.published, results),
         recovered=[] if recovery is None else recovery.results(scenario.seed),
-        notes=list(setup.dataset.notes),
+        notes=[*setup.dataset.notes, *(note for stage in found.values() for note in stage.notes)],
         events=reader.end.events if reader.end else 0,
         hash=reader.sum,
     )
+    for name, stage in found.items():
+        if stage.results:
+            readings[name].draw(stage, folder.path / f"{name}.png")
     text = msgspec.json.format(msgspec.json.encode(report), indent=2)
     part = folder.report.with_suffix(".part")
     part.write_bytes(text + b"\n")
@@ -104,6 +120,15 @@ def read_report(path: Path) -> Report:
         ) from error
 
 
+def _readings(setup: Setup) -> Iterator[tuple[str, Reading]]:
+    """Who reads a stage's part of the log, by the stage's name."""
+    for placed in setup.stages():
+        if isinstance(placed.settings, RankingStage):
+            yield placed.name, Ranked(setup, placed)
+        elif placed.kind in READINGS:
+            yield placed.name, READINGS[placed.kind](placed.name, setup.dataset)
+
+
 def _recovery(setup: Setup) -> Recovery | None:
     market = setup.scenario.data
     return Recovery(setup.dataset, market_truth(market)) if isinstance(market, MarketSettings) else None
@@ -117,26 +142,6 @@ def _over_limit(line: EventLine, limits: Mapping[tuple[str, str], int]) -> Itera
             yield f"{kind(version.agent)} {version.slot} over {limit} words"
 
 
-def _results(setup: Setup, rankings: dict[str, RankingReader]) -> tuple[list[Result], dict[str, dict[str, int]]]:
-    cases = [case for case in setup.dataset.cases if case.candidates is not None]
-    results: list[Result] = []
-    skipped: dict[str, dict[str, int]] = {}
-    for name, _, rank in setup.stages():
-        if rank is None:
-            continue
-        attempts: dict[str, Any] = {}
-        for ranker in (RANKERS[ranker]() for ranker in rank.rankers):
-            ranker.fit(setup.dataset)
-            attempts[ranker.name] = [[ranker.score(case, case.candidates or ())] for case in cases]
-        for strategy in rank.strategies:
-            attempts[f"{setup.scenario.method.kind} {strategy}"] = rankings[name].attempts(strategy)
-        evaluation = evaluate(name, cases, attempts, ks=rank.k, seed=setup.scenario.seed)
-        results += evaluation.results
-        if evaluation.skipped:
-            skipped[name] = dict(evaluation.reasons)
-    return results, skipped
-
-
 def _schedule(driven: Driven) -> dict[str, int]:
     return {"stale": driven.progress["stale"], "lost": driven.progress["lost"]}
 
@@ -144,7 +149,9 @@ def _schedule(driven: Driven) -> dict[str, int]:
 def _names_of_models(store: CallStore) -> str:
     """The models that answered, as they name themselves or as they were asked for."""
     names = dict.fromkeys(
-        (row.outcome.model if isinstance(row.outcome, Completion) else "") or row.request.model for row in store
+        (row.outcome.model if isinstance(row.outcome, Completion) else "") or row.request.model
+        for row in store
+        if not row.request.model.startswith(LOCAL)
     )
     said = {"lexical": "lexical (rule-based text, not a language model)", "": "a model without a name"}
     return ", ".join(said.get(name, name) for name in sorted(names)) or "none was asked"

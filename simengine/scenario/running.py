@@ -6,14 +6,13 @@ import os
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import structlog
 
 from simengine import llm
@@ -21,12 +20,15 @@ from simengine.data import Dataset
 from simengine.errors import InputError, LogError, RunStopped
 from simengine.kernel import Restored
 from simengine.llm import CallStore, LanguageModel
+from simengine.llm.backends.endpoint import is_portable, is_portable_url
+from simengine.llm.layers.inherit import Parent
 from simengine.runlog import Comparer, Header, Provenance, Reader, Writer
 from simengine.scenario.drive import Observer, drive
 from simengine.scenario.folder import Folder
 from simengine.scenario.report import Report, make_report
 from simengine.scenario.schema import Scenario, read
 from simengine.scenario.setup import Setup
+from simengine.scenario.tools import tools_of
 from simengine.scenario.yamlfile import dump
 
 log = structlog.get_logger("simengine")
@@ -44,17 +46,6 @@ class Finished:
 
     path: Path
     report: Report
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A replay that found no difference. ``finished`` tells whether the log goes to the run's end."""
-
-    path: Path
-    events: int
-    calls: int
-    finished: bool
-    hash: str
 
 
 async def run(
@@ -77,14 +68,15 @@ async def run(
     was stopped.
     """
     setup = Setup.of(scenario, data)
+    setup.check()
     chosen = backend or llm.make_backend(scenario.llm, environ)
     sources = [Folder.of(path).calls for path in reuse]
     folder = Folder.new(scenario.name, out)
     with folder.held(), ExitStack() as opened:
         stores = [opened.enter_context(CallStore(path, read_only=True)) for path in sources]
         folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
-        writer = Writer(folder.events, setup.header, _provenance(scenario.llm.limits.concurrency))
-        return await _go(setup, folder, writer, chosen, [], (), observe, interruptible, stores)
+        writer = Writer(folder.events, setup.header, provenance(scenario.llm.limits.concurrency))
+        return await go_on(setup, folder, writer, chosen, [], (), observe, interruptible, stores)
 
 
 async def resume(
@@ -108,8 +100,9 @@ async def resume(
         with Reader(folder.events, repair=repair) as reader:
             scenario, _ = read(folder.scenario, sets)
             setup = Setup.of(scenario, data)
-            _same(reader.header, setup, folder)
+            same(reader.header, setup, folder)
             history = [line.restored() for line in reader]
+        setup.check()
         if reader.end is not None:
             return await _report_again(setup, folder, history)
         if reader.torn is not None:
@@ -118,32 +111,24 @@ async def resume(
         writer = Writer.again(
             folder.events, sum=reader.sum, size=reader.size, events=reader.events, failed=reader.failed
         )
-        return await _go(setup, folder, writer, chosen, history, sets, observe, interruptible)
+        with ExitStack() as opened:
+            parent = _parent(reader.provenance, opened)
+            return await go_on(setup, folder, writer, chosen, history, sets, observe, interruptible, parent=parent)
 
 
-async def replay(
-    path: Path, sets: Sequence[str] = (), *, data: Dataset | None = None, observe: Observer | None = None
-) -> Replayed:
-    """Execute a run again from its journal, with no model call, and compare each event with its log.
-
-    Raises :class:`~simengine.errors.Divergence` at the first difference, :class:`~simengine.errors.ReplayMiss` where
-    an answer is missing, :class:`LogError` where the log is damaged or belongs to other data or prompts.
-    """
-    folder = Folder.of(path)
-    finished, rows = _extent(folder)
-    with Reader(folder.events) as reader, CallStore(folder.calls, read_only=True) as store:
-        scenario, _ = read(folder.scenario, sets)
-        setup = Setup.of(scenario, data)
-        _same(reader.header, setup, folder)
-        # The log says where the run ends. It may go past a failure, for a resume may skip what a run stopped at.
-        setup = replace(setup, rules=msgspec.structs.replace(setup.rules, stop_on_error=False))
-        comparer = Comparer(reader)
-        driven = await drive(setup, llm.replay(store), comparer, rows=None if finished else rows, observe=observe)
-        comparer.finish()
-    return Replayed(path, comparer.events, driven.calls.asked, finished, comparer.sum)
+def _parent(made: Provenance, opened: ExitStack) -> Parent | None:
+    """The journal of the run that this one was forked from, as long as it is there: else its calls are made anew."""
+    if made.parent is None:
+        return None
+    try:
+        journal = opened.enter_context(CallStore(Path(made.parent) / "calls.sqlite", read_only=True))
+    except LogError as error:
+        log.warning("the parent's journal is not there: its calls are asked anew", parent=made.parent, why=str(error))
+        return None
+    return Parent(journal, made.retry_failed)
 
 
-async def _go(
+async def go_on(
     setup: Setup,
     folder: Folder,
     writer: Writer,
@@ -153,22 +138,46 @@ async def _go(
     observe: Observer | None,
     interruptible: bool,
     reuse: Sequence[CallStore] = (),
+    parent: Parent | None = None,
 ) -> Finished:
+    """Drive a setup to its end behind ``history``, into the writer's log; ``parent`` is the run it was forked from."""
     try:
-        with CallStore(folder.calls) as store:
-            stack = llm.build(setup.scenario.llm, store, backend=backend, reuse=reuse)
+        with CallStore(folder.calls) as store, _batches_told(store):
+            stack = llm.build(
+                setup.scenario.llm,
+                store,
+                backend=backend,
+                reuse=reuse,
+                parent=parent,
+                tools=tools_of(setup.scenario),
+            )
             driven = await drive(
                 setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible
             )
             writer.end()
             report = make_report(setup, folder, store, driven)
     except RunStopped as stopped:
-        again = shlex.join(["simengine", "run", "--resume", str(folder.path), *(f"--set={entry}" for entry in sets)])
+        told = (f"--set={_without_secrets(entry, setup.scenario)}" for entry in sets)
+        again = shlex.join(["simengine", "run", "--resume", str(folder.path), *told])
         stopped.remedy = f"{stopped.remedy}\n  Go on with: {again}".strip()
         raise
     finally:
         writer.close()
     return Finished(folder.path, report)
+
+
+@contextmanager
+def _batches_told(store: CallStore) -> Iterator[None]:
+    """Where the run stops, say which batches of calls go on without it."""
+    try:
+        yield
+    except RunStopped as stopped:
+        if batches := store.outstanding():
+            stopped.remedy = (
+                f"{stopped.remedy}\n  At the server these batches go on: {', '.join(batches)}. A resumed run collects "
+                "their answers, and pays for none of them twice."
+            ).strip()
+        raise
 
 
 async def _report_again(setup: Setup, folder: Folder, history: list[Restored]) -> Finished:
@@ -180,14 +189,7 @@ async def _report_again(setup: Setup, folder: Folder, history: list[Restored]) -
         return Finished(folder.path, make_report(setup, folder, store, driven))
 
 
-def _extent(folder: Folder) -> tuple[bool, int]:
-    """Whether a log goes to the run's end, and how many of its events came from the scenario's own source."""
-    with Reader(folder.events) as reader:
-        rows = sum(line.parent is None for line in reader)
-    return reader.end is not None, rows
-
-
-def _same(logged: Header, setup: Setup, folder: Folder) -> None:
+def same(logged: Header, setup: Setup, folder: Folder) -> None:
     """Refuse to go on with a log that something else was written by."""
     changed = [f"the {name}" for name in logged.changes(setup.header)]
     if not changed:
@@ -216,16 +218,44 @@ def portable(data: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     if "path" in kept["data"]:
         kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
-    if (key := (kept.get("llm") or {}).get("api_key")) and "${" not in key:
-        kept["llm"]["api_key"] = f"${{{KEY_VARIABLE}}}"  # a key in plain text must not reach the disk
-    if "@" in (url := (kept.get("llm") or {}).get("base_url", "")) and "${" not in url:
-        kept["llm"]["base_url"] = f"${{{URL_VARIABLE}}}"  # it holds a user's name and password
+    for field, (_, variable) in _secrets(kept.get("llm") or {}).items():
+        kept["llm"][field] = variable
     if kept.get("prompts"):
         kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
     return kept
 
 
-def _provenance(concurrency: int) -> Provenance:
+def _secrets(settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The fields of a model's settings that hold a secret in plain text: each with the text and what is told instead.
+
+    No file and no console may show a key, or an address that has a password or a key in it.
+    """
+    key, url = settings.get("api_key") or "", settings.get("base_url") or ""
+    found = {}
+    if not is_portable(key):
+        found["api_key"] = key, f"${{{KEY_VARIABLE}}}"
+    if not is_portable_url(url):
+        found["base_url"] = url, f"${{{URL_VARIABLE}}}"
+    return found
+
+
+def _without_secrets(entry: str, scenario: Scenario) -> str:
+    """An entry for ``--set`` with variables in place of what no console may show."""
+    field = entry.partition("=")[0].strip()
+    for name, (secret, variable) in _secrets(scenario.llm.model_dump(include={"api_key", "base_url"})).items():
+        if field in ("llm", f"llm.{name}"):
+            entry = entry.replace(secret, variable)
+    return entry
+
+
+def provenance(concurrency: int, parent: Path | None = None, retry_failed: bool = False) -> Provenance:
+    """How the log of a run comes about, here and now."""
     packages = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return Provenance(date=date, packages=packages, concurrency=concurrency)
+    return Provenance(
+        date=date,
+        packages=packages,
+        concurrency=concurrency,
+        parent=None if parent is None else str(parent),
+        retry_failed=retry_failed,
+    )

@@ -7,14 +7,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    model_validator,
+)
 
 from simengine.data import DataSettings
+from simengine.embed import EmbedSettings
 from simengine.errors import InputError
 from simengine.llm import LLMSettings
-from simengine.methods import MethodSettings
+from simengine.methods import MethodSettings, PlantSettings, strategies
+from simengine.methods.studies.advertising import AdvertisingSettings
+from simengine.methods.studies.cold_start import ColdStartSettings
+from simengine.methods.studies.discussion import DiscussionSettings
+from simengine.methods.studies.probe import ProbeSettings
+from simengine.methods.studies.reviews import ReviewsSettings
 from simengine.rankers import RANKERS
 from simengine.scenario.compose import composed, variants
+from simengine.scenario.published import Published
 from simengine.scenario.yamlfile import validate, with_sets
 
 _EVERY = re.compile(r"every (\d+(?:\.\d+)?) ?(events?|steps?|s|m|h|d|w)")
@@ -32,6 +48,7 @@ def _known_ranker(name: str) -> str:
     return name
 
 
+RankerName: TypeAlias = Annotated[str, AfterValidator(_known_ranker)]
 VisibilityText: TypeAlias = Annotated[str, AfterValidator(_known_visibility)]
 
 
@@ -60,18 +77,62 @@ class OptimizeStage(Section):
     """Re-enact the training interactions."""
 
 
-class RankStage(Section):
-    """Let agents rank the candidates of each test case, beside ``rankers`` that are no agents.
+class RecordedRanker(Section):
+    """Rankings that were made elsewhere: a JSON-lines file, relative to the data's folder, and what to call them."""
 
-    ``when: after`` ranks behind the stage before, as the papers do; ``when: live`` at the time of the target, so that
-    nothing later can be in a memory.
+    name: Annotated[str, Field(min_length=1)]
+    recorded: Path
+
+
+def _ranker_form(said: Any) -> str:
+    return "name" if isinstance(said, str) else "recorded"
+
+
+RankerEntry: TypeAlias = Annotated[
+    Annotated[RankerName, Tag("name")] | Annotated[RecordedRanker, Tag("recorded")], Discriminator(_ranker_form)
+]
+
+
+class RankingStage(Section):
+    """What all stages of rankings say: how agents rank, and which ``rankers`` that are no agents stand beside them."""
+
+    strategies: Annotated[list[str], Field(min_length=1)] = ["B"]
+    rankers: list[RankerEntry] = ["random", "pop"]
+    k: Annotated[list[PositiveInt], Field(min_length=1)] = [1, 5, 10]
+
+    @property
+    def live(self) -> bool:
+        """Whether the rankings stand at the times of their targets."""
+        return False
+
+
+class RankStage(RankingStage):
+    """Let agents rank the candidates of each test case, ``repeats`` times.
+
+    ``candidates: fresh`` draws the negatives of each repeat anew, uniformly from what is not known of the user; else
+    they are those of the data. ``when: after`` ranks behind the stage before, as the papers do; ``when: live`` at the
+    time of the target, so that nothing later can be in a memory.
     """
 
-    strategies: Annotated[list[Literal["B"]], Field(min_length=1)] = ["B"]
-    rankers: list[Annotated[str, AfterValidator(_known_ranker)]] = ["random", "pop"]
     repeats: PositiveInt = 1
-    k: Annotated[list[PositiveInt], Field(min_length=1)] = [1, 5, 10]
+    candidates: Literal["given", "fresh"] = "given"
     when: Literal["after", "live"] = "after"
+
+    @property
+    def live(self) -> bool:
+        """Whether the rankings stand at the times of their targets."""
+        return self.when == "live"
+
+
+class BiasStage(RankingStage):
+    """Let agents rank each test case under conditions that should not matter (section 3.3.2 of AgentCF).
+
+    ``by: position`` shows the target at each place of the list in turn. ``by: popularity`` draws the negatives from the
+    rarest, the middle and the most popular third of the items, by their training interactions.
+    """
+
+    by: Literal["position", "popularity"]
+    k: Annotated[list[PositiveInt], Field(min_length=1)] = [10]
 
 
 class Stage(Section):
@@ -79,32 +140,71 @@ class Stage(Section):
 
     optimize: OptimizeStage | None = None
     rank: RankStage | None = None
+    bias: BiasStage | None = None
+    cold_start: ColdStartSettings | None = None
+    advertising: AdvertisingSettings | None = None
+    probe: ProbeSettings | None = None
+    reviews: ReviewsSettings | None = None
+    discussion: DiscussionSettings | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Stage:
-        if (self.optimize is None) == (self.rank is None):
-            raise ValueError("a stage has exactly one key and a mapping behind it: `optimize: {}` or `rank: {}`")
+        if len(self._said()) != 1:
+            raise ValueError("a stage has exactly one key, its kind, and a mapping behind it, as in `rank: {}`")
         return self
+
+    @property
+    def kind(self) -> str:
+        """The stage's key."""
+        return next(iter(self._said()))
+
+    @property
+    def settings(self) -> BaseModel:
+        """What stands behind the key."""
+        return next(iter(self._said().values()))
+
+    def _said(self) -> dict[str, BaseModel]:
+        return {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
 
 
 class Scenario(Section):
-    """A whole scenario. ``prompts`` names files to use in place of packaged templates."""
+    """A whole scenario. ``prompts`` names files to use in place of packaged templates.
+
+    ``plant`` gives users preferences that can be followed. ``fork`` names the variant that this one is forked from, so
+    that only what its changes reach is paid for. ``published`` quotes a paper's numbers, to be printed beside ours.
+    """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     seed: int = 0
     data: DataSettings
     llm: LLMSettings = LLMSettings()
+    embed: EmbedSettings = EmbedSettings()
     engine: EngineSettings = EngineSettings()
     method: MethodSettings
     stages: Annotated[list[Stage], Field(min_length=1)]
     prompts: dict[str, Path] = {}
+    plant: PlantSettings = PlantSettings()
+    fork: str | None = None
+    published: Published | None = None
+
+    @model_validator(mode="after")
+    def _strategies_known(self) -> Scenario:
+        known = strategies(self.method.kind)
+        for stage in self.stages:
+            said = stage.settings.strategies if isinstance(stage.settings, RankingStage) else []
+            for name in said:
+                if name not in known:
+                    raise ValueError(
+                        f"{self.method.kind} has no strategy {name!r} to rank by; it has {', '.join(known)}"
+                    )
+        return self
 
     @model_validator(mode="after")
     def _stages_fit(self) -> Scenario:
         if sum(stage.optimize is not None for stage in self.stages) > 1:
             raise ValueError("a scenario re-enacts its interactions once, but there are several `optimize` stages")
         first = self.stages[0].rank
-        if first is not None and first.when == "live":
+        if first is not None and first.live:
             raise ValueError("a ranking `when: live` stands among the interactions of an `optimize` stage before it")
         return self
 
@@ -119,14 +219,20 @@ class Scenario(Section):
             exclude_defaults=True,
             exclude={
                 "name": True,
+                "published": True,
+                "fork": True,
                 "seed": True,  # it stands in the header by itself, as do the prompts
                 "prompts": True,
                 "data": {"path": True, "negatives": True, "items": {"path"}},
-                "llm": set(LLMSettings.OUTCOME_NEUTRAL),
+                "llm": {**dict.fromkeys(LLMSettings.OUTCOME_NEUTRAL, True), "roles": {"__all__": {"mode"}}},
                 "engine": {"window", "on_error"},
-                "stages": {"__all__": {"rank": {"k", "rankers"}}},  # these only measure what the log holds
+                "stages": {"__all__": {kind: {"k", "rankers"} for kind in ("rank", "bias")}},  # these only measure
             },
         )
+        for task, role in self.llm.roles.items():
+            if role.model_fields_set == {"mode"}:
+                del said["llm"]["roles"][task]
+                said["llm"] = {name: value for name, value in said["llm"].items() if value != {}}
         # a section of which nothing is left says no more than one that was never written
         return {name: value for name, value in said.items() if value != {}}
 

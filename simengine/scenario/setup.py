@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
+from functools import cached_property
 
 import msgspec
+from pydantic import BaseModel
 
 from simengine.data import Dataset, Unit, load, with_drawn_candidates
 from simengine.errors import InputError
-from simengine.kernel import Event, Period, Rules
-from simengine.llm import LanguageModel
+from simengine.kernel import Period, Rules
 from simengine.llm.prompts import PromptBook
-from simengine.methods import Method, Ranks, make, prompts
-from simengine.methods.turn import Asker
+from simengine.methods import STUDIES, Trial, prompts, seeds_of
 from simengine.runlog import SCHEMA, Header
-from simengine.scenario.schema import RankStage, Scenario, every
+from simengine.scenario.baselines import baselines
+from simengine.scenario.schema import RankingStage, Scenario, every
+from simengine.scenario.trials import trials
 
 NEGATIVES = 9
 """How many negatives stand beside the target where the data leave the candidates open."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _KINDS = {"users": "user", "items": "item"}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A stage of a scenario in its place: its name, its phase in the total order, its kind and what it says."""
+
+    name: str
+    phase: int
+    kind: str
+    settings: BaseModel
 
 
 @dataclass(frozen=True)
@@ -47,55 +57,56 @@ class Setup:
                 remedy="make them with simengine.from_frame(...), and let the scenario say so",
             )
         dataset = data if data is not None else load(scenario.data)
-        if any(stage.rank for stage in scenario.stages) and any(case.candidates is None for case in dataset.cases):
+        if any(stage.kind != "optimize" for stage in scenario.stages) and any(
+            case.candidates is None for case in dataset.cases
+        ):
             dataset = with_drawn_candidates(dataset, NEGATIVES, scenario.seed)
-        book = PromptBook(prompts(scenario.method.kind), scenario.prompts)
+        folders = [prompts(scenario.method.kind)]
+        folders += [STUDIES[stage.kind].prompts for stage in scenario.stages if stage.kind in STUDIES]
+        book = PromptBook(folders, scenario.prompts)
         return cls(scenario, dataset, book, _rules(scenario, dataset.unit), _header(scenario, dataset, book))
 
-    def method(self, model: LanguageModel) -> Method:
-        """The scenario's method on these data, asking ``model``."""
-        scenario = self.scenario
-        asker = Asker(model, self.prompts, scenario.data.noun, scenario.llm.sampling_for)
-        return make(scenario.method, self.dataset, asker, scenario.seed)
-
-    def stages(self) -> list[tuple[str, int, RankStage | None]]:
-        """Each stage's name, its phase in the total order, and its settings if it ranks.
+    def stages(self) -> list[Placed]:
+        """The scenario's stages, each with its name and its phase in the total order.
 
         A stage opens a new phase, but a live ranking shares that of the stage before. A kind that comes again gets a
         number behind its name.
         """
-        named: list[tuple[str, int, RankStage | None]] = []
+        placed: list[Placed] = []
         seen: dict[str, int] = {}
         phase = -1
         for stage in self.scenario.stages:
-            kind = "rank" if stage.rank else "optimize"
+            kind, settings = stage.kind, stage.settings
             seen[kind] = seen.get(kind, 0) + 1
-            live = stage.rank is not None and stage.rank.when == "live" and phase >= 0
-            phase += not live
-            named.append((kind if seen[kind] == 1 else f"{kind}-{seen[kind]}", phase, stage.rank))
-        return named
+            phase += not (isinstance(settings, RankingStage) and settings.live and phase >= 0)
+            placed.append(Placed(kind if seen[kind] == 1 else f"{kind}-{seen[kind]}", phase, kind, settings))
+        return placed
 
-    def events(self, method: Method, name: str, phase: int, rank: RankStage | None) -> Iterator[Event]:
-        """The events of one stage, in the total order."""
-        if rank is None:
-            return method.optimize(phase)
-        return method.rank(phase, Ranks(name, tuple(rank.strategies), rank.repeats))
+    @cached_property
+    def _rankings(self) -> Mapping[str, tuple[Trial, ...]]:
+        """The rankings that the scenario asks for, by the name of their stage."""
+        return {
+            placed.name: trials(placed.name, placed.settings, self.dataset, self.scenario.seed)
+            for placed in self.stages()
+            if isinstance(placed.settings, RankingStage)
+        }
 
-    def source(self, method: Method) -> Iterator[Event]:
-        """All events that are known beforehand, in the total order, made as they are asked for."""
-        stages = [self.events(method, *stage) for stage in self.stages()]
-        return heapq.merge(*stages, key=attrgetter("order"))
+    def trials(self, placed: Placed) -> tuple[Trial, ...]:
+        """The rankings of a stage that has some."""
+        return self._rankings[placed.name]
 
-    def total(self) -> int:
-        """How many events :meth:`source` gives."""
-        count = 0
-        for _, _, rank in self.stages():
-            if rank is None:
-                count += len(self.dataset.train)
-            else:
-                cases = sum(case.candidates is not None for case in self.dataset.cases)
-                count += cases * len(rank.strategies) * rank.repeats
-        return count
+    def check(self) -> None:
+        """See now that seeds are there and all rankings can be made and measured, rather than when the run is paid for.
+
+        Reading or replaying a run needs none of this. Raises :class:`InputError`, for instance where the library of a
+        ranker is not installed.
+        """
+        for number, statement in enumerate(self.scenario.plant.statements):
+            seeds_of(statement, number, self.dataset, self.scenario.seed)
+        for placed in self.stages():
+            if isinstance(placed.settings, RankingStage):
+                self.trials(placed)
+                baselines(placed.settings, self.scenario)
 
 
 def _rules(scenario: Scenario, unit: Unit) -> Rules:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from simengine.errors import RunStopped
+from simengine.errors import InputError, RunStopped
 from simengine.llm import LanguageModel
 from simengine.measure import Result, side_by_side
 from simengine.runlog import Reader
 from simengine.scenario.drive import Observer
 from simengine.scenario.folder import Folder
+from simengine.scenario.forking import fork
 from simengine.scenario.report import Report, read_report
 from simengine.scenario.running import portable, resume, run
 from simengine.scenario.schema import Read, Scenario
@@ -78,10 +79,17 @@ async def _go(
     interruptible: bool,
 ) -> ManyReport:
     reports: dict[str, Report] = {}
+    _check_forks(reads)
     for name, (scenario, data) in reads.items():
         path, look = common / name, observe(name)
         try:
-            if not path.exists():
+            if not path.exists() and scenario.fork is not None:
+                done = await fork(
+                    common / scenario.fork, changed=(scenario, data), out=path, backend=backend, observe=look,
+                    interruptible=interruptible,
+                )  # fmt: skip
+                reports[name] = done.report
+            elif not path.exists():
                 done = await run(
                     scenario, data, out=path, reuse=reuse, backend=backend, observe=look, interruptible=interruptible
                 )
@@ -99,6 +107,21 @@ async def _go(
     report = ManyReport(reports)
     (common / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     return report
+
+
+def _check_forks(reads: Mapping[str, Read]) -> None:
+    """A variant is forked from one that is run before it."""
+    before: list[str] = []
+    for name, (scenario, _) in reads.items():
+        if scenario.fork is not None and scenario.fork not in before:
+            known = ", ".join(before) or "none"
+            raise InputError(
+                "a variant is forked from one that stands before it",
+                field=f"variants.{name}.fork",
+                value=scenario.fork,
+                remedy=f"variants before it: {known}",
+            )
+        before.append(name)
 
 
 def has_variants(path: Path) -> bool:

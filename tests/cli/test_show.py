@@ -23,14 +23,7 @@ class Value:
     high: float | None = None
     n: int = 100
     repeats: int = 1
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+    group: str = ""
 
 
 def piped(width: int = 80) -> Console:
@@ -68,6 +61,46 @@ def test_a_table_has_a_row_for_each_ranker_and_a_column_for_each_metric() -> Non
     assert shown[6] == "Stage after"
     assert shown[9].split() == ["pop", "100", "n/a"]
     assert "\x1b" not in text(console)
+
+
+def test_a_ranker_has_a_row_for_each_condition_and_its_contrast_a_table_of_its_own() -> None:
+    """Conditions come from the log one after the other; they are read ranker by ranker."""
+    console = piped()
+    results = [
+        Value("bias", ranker, "ndcg", 10, value, group=group)
+        for group, value in (("rare", 0.75), ("popular", 0.25))
+        for ranker in ("pop", "agentcf B")
+    ]
+    contrast = [
+        Value("bias", name, "sensitivity", 10, 0.5, 0.25, 0.75, group="rare less popular") for name in ("pop", "x")
+    ]
+    show.results_table([*results, *contrast], console)
+    assert [line.split() for line in lines(console)] == [
+        ["Stage", "bias"],
+        ["ranker", "condition", "n", "ndcg@10"],
+        ["─" * len(lines(console)[2])],
+        ["pop", "rare", "100", "0.7500"],
+        ["popular", "100", "0.2500"],
+        ["agentcf", "B", "rare", "100", "0.7500"],
+        ["popular", "100", "0.2500"],
+        ["Stage", "bias"],
+        ["ranker", "condition", "n", "sensitivity@10"],
+        ["─" * len(lines(console)[9])],
+        ["pop", "rare", "less", "popular", "100", "0.5000"],
+        ["[0.2500,", "0.7500]"],
+        ["x", "rare", "less", "popular", "100", "0.5000"],
+        ["[0.2500,", "0.7500]"],
+    ]
+
+
+def test_rows_that_share_a_metric_share_a_table() -> None:
+    console = piped()
+    results = [Value("s", "a", "ndcg", 1, 0.5, group="x"), Value("s", "b", "mrr", None, 0.25)]
+    show.results_table([*results, Value("s", "b", "ndcg", 1, 0.125)], console)
+    assert [line.split() for line in lines(console)[3:]] == [
+        ["a", "x", "100", "0.5000", "-"],
+        ["b", "100", "0.1250", "0.2500"],
+    ]
 
 
 def _wide() -> list[Value]:
@@ -126,50 +159,3 @@ def test_an_error_goes_to_stderr_whole_and_without_traceback(capsys: pytest.Capt
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"Error: s.yaml:3:7, field llm.backend: {problem}\n  Choose one.\n"
-
-
-def test_progress_without_a_terminal_is_a_line_every_five_seconds_at_most() -> None:
-    console, clock = piped(), Clock()
-    with show.Progress(100, console=console, clock=clock) as shown:
-        for second in range(12):
-            clock.now = 100.0 + second
-            shown.update(done=second * 5, calls=second * 20, failures=second // 4, in_flight=16)
-    assert lines(console) == [
-        "0/100 events, 0 calls, 0 failed, 16 in flight",
-        "25/100 events, 100 calls, 1 failed, 16 in flight, 0:00:15 left",
-        "50/100 events, 200 calls, 2 failed, 16 in flight, 0:00:10 left",
-        "55/100 events, 220 calls, 2 failed, 16 in flight, 0:00:09 left",
-    ]
-    assert "\x1b" not in text(console)
-
-
-def test_time_left_counts_only_what_this_run_has_done() -> None:
-    console, clock = piped(), Clock()
-    with show.Progress(1000, console=console, clock=clock) as shown:
-        shown.update(done=900, calls=0, failures=0, in_flight=0)
-        clock.now += 3661 / 9
-        shown.update(done=910, calls=40, failures=0, in_flight=8)
-    assert lines(console)[-1] == "910/1000 events, 40 calls, 0 failed, 8 in flight, 1:01:01 left"
-
-
-def test_a_finished_run_has_no_time_left_and_the_last_state_is_printed_once() -> None:
-    console, clock = piped(), Clock()
-    with show.Progress(2, console=console, clock=clock) as shown:
-        shown.update(done=1, calls=4, failures=0, in_flight=4)
-        clock.now += 1
-        shown.update(done=2, calls=8, failures=0, in_flight=0)
-    assert lines(console) == [
-        "1/2 events, 4 calls, 0 failed, 4 in flight",
-        "2/2 events, 8 calls, 0 failed, 0 in flight",
-    ]
-
-
-def test_progress_on_a_terminal_is_one_live_bar() -> None:
-    console, clock = terminal(), Clock()
-    with show.Progress(20_000, console=console, clock=clock) as shown:
-        shown.update(done=0, calls=0, failures=0, in_flight=0)
-        clock.now += 60
-        shown.update(done=12_345, calls=123_456, failures=17, in_flight=64)
-    last = text(console).replace("\r", "\n").splitlines()[-2]
-    assert "12345/20000 events" in last
-    assert "123456 calls, 17 failed, 64 in flight, 0:00:37 left" in last

@@ -180,6 +180,6 @@ def test_merging_keeps_the_order(roles: str, right: list[str]) -> None:
 def test_a_refusal_of_what_was_learned_meanwhile_is_sent_again() -> None:
     learned = Adaptations(merge=False)
     before = learned.version("m")
-    assert learned.learn("m", ["max_tokens"], before, "max_tokens", "unsupported")
-    assert learned.learn("m", ["max_tokens"], before, None, "whatever it says")
-    assert not learned.learn("m", ["max_completion_tokens"], learned.version("m"), None, "whatever it says")
+    assert learned.learn("m", {"max_tokens": 9}, before, "max_tokens", "unsupported")
+    assert learned.learn("m", {"max_tokens": 9}, before, None, "whatever it says")
+    assert not learned.learn("m", {"max_completion_tokens": 9}, learned.version("m"), None, "whatever it says")

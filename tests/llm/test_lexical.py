@@ -29,7 +29,7 @@ from simengine.llm.task import (
 )
 
 PACKAGED = files("simengine") / "methods" / "prompts" / "agentcf"
-BOOK = PromptBook(PACKAGED)
+BOOK = PromptBook([PACKAGED])
 GENRES = ("Pop", "Classic Rock", "Album-Oriented Rock (AOR)", "Jazz", "Vocal Jazz", "Blues", "Folk", "R&B", "Disco")
 NAMES = ("Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot", "Golf", "Hotel", "India", "Juliett")
 CATEGORY = st.lists(st.sampled_from(GENRES), max_size=3, unique=True).map("; ".join)
@@ -58,7 +58,8 @@ def ask(what: Task[task.T], slots: dict[str, Slot], book: PromptBook = BOOK) -> 
 
 def shown(memory: str, *items: tuple[str, str]) -> dict[str, Slot]:
     titles = tuple(title for title, _ in items)
-    return {"memory": memory, "options": tuple(item(*one) for one in items), "titles": titles}
+    options = tuple(item(*one) for one in items)
+    return {"memory": memory, "retrieved": "", "history": (), "options": options, "titles": titles}
 
 
 def tried(memory: str, rejected: tuple[str, str], preferred: tuple[str, str], limit: int) -> dict[str, Slot]:
@@ -173,7 +174,7 @@ def blind(tmp_path_factory: pytest.TempPathFactory) -> PromptBook:
         "{% block user %}{% for option in options %}{{ option }}\n{% endfor %}{{ titles | join(' / ') }}{% endblock %}",
         encoding="utf-8",
     )
-    return PromptBook(PACKAGED, {"choose": path})
+    return PromptBook([PACKAGED], {"choose": path})
 
 
 @given(memories=st.tuples(MEMORY, MEMORY), first=CATEGORY, second=CATEGORY)
@@ -188,7 +189,7 @@ def test_a_prompt_without_the_memory_makes_it_ignore_the_memory(
 def test_without_a_list_of_titles_it_names_items_by_their_own_words(tmp_path: Path) -> None:
     path = tmp_path / "rank.j2"
     path.write_text("{% block user %}{{ memory }}\n{{ options | join('\n') }}{% endblock %}", encoding="utf-8")
-    prompts = PromptBook(PACKAGED, {"rank": path})
+    prompts = PromptBook([PACKAGED], {"rank": path})
     slots = shown("I like: Jazz.", ("Alpha", "Pop"), ("Bravo", "Jazz"), ("Charlie", "Folk"))
     assert ask(RANK, slots, prompts).order == (1, 0, 2)
 

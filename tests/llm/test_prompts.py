@@ -22,12 +22,12 @@ QUESTION = (
 def book(folder: Path, **templates: str) -> PromptBook:
     for name, text in templates.items():
         (folder / f"{name}.j2").write_text(text, encoding="utf-8")
-    return PromptBook(folder)
+    return PromptBook([folder])
 
 
 @pytest.fixture(scope="module")
 def agentcf() -> PromptBook:
-    return PromptBook(files("simengine") / "methods" / "prompts" / "agentcf")
+    return PromptBook([files("simengine") / "methods" / "prompts" / "agentcf"])
 
 
 def test_two_messages_and_the_slots_that_are_seen(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_unknown_prompts_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"field rnak.*\n.*choose"):
         prompts.render("rnak", {}, "CD")
     with pytest.raises(InputError, match=r"field prompts\.rnak.*\n.*choose"):
-        PromptBook(tmp_path, {"rnak": tmp_path / "choose.j2"})
+        PromptBook([tmp_path], {"rnak": tmp_path / "choose.j2"})
 
 
 def test_an_override_replaces_text_and_hash(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_an_override_replaces_text_and_hash(tmp_path: Path) -> None:
     packaged = book(folder, choose=QUESTION, rank=QUESTION)
     mine = tmp_path / "mine.j2"
     mine.write_text("{% block user %}Which?{% endblock %}", encoding="utf-8")
-    prompts = PromptBook(folder, {"choose": mine})
+    prompts = PromptBook([folder], {"choose": mine})
     assert prompts.render("choose", {"memory": "x"}, "CD").messages == (Message("user", "Which?"),)
     assert prompts.hashes()["choose"] == hashlib.sha256(mine.read_bytes()).hexdigest()
     assert prompts.hashes()["rank"] == packaged.hashes()["rank"]
     with pytest.raises(InputError, match="cannot be read"):
-        PromptBook(folder, {"choose": tmp_path / "absent.j2"})
+        PromptBook([folder], {"choose": tmp_path / "absent.j2"})
 
 
 SLOTS = {
@@ -112,13 +112,15 @@ SLOTS = {
     "rejected": "Boston",
     "reflection": "I was misled.",
     "limit": "180",
+    "retrieved": "",
+    "history": (),
 }
 
 
 @pytest.mark.parametrize("task", ["reflect.user", "reflect.item"])
 def test_the_verdict_is_told_by_the_template(agentcf: PromptBook, task: str) -> None:
     wrong, right = (agentcf.render(f"{task}.{verdict}", SLOTS, "CD") for verdict in ("wrong", "right"))
-    assert wrong.slots == {**SLOTS, "noun": "CD"}
+    assert wrong.slots == {**{name: value for name, value in SLOTS.items() if value}, "noun": "CD"}
     assert right.slots == {name: value for name, value in wrong.slots.items() if name != "chosen"}
 
 
@@ -127,7 +129,8 @@ def test_choose_and_rank_do_not_tell_the_true_option(agentcf: PromptBook, task: 
     """Even when all is handed over, what would tell the true option is neither in the text nor in the slots."""
     rendered = agentcf.render(task, {**SLOTS, "explanation": "SECRET"}, "book")
     assert set(rendered.slots) == {"memory", "options", "titles", "noun"}
-    asked = agentcf.render(task, {name: SLOTS[name] for name in ("memory", "options", "titles")}, "book")
+    names = ("memory", "retrieved", "history", "options", "titles")
+    asked = agentcf.render(task, {name: SLOTS[name] for name in names}, "book")
     assert rendered == asked
 
 

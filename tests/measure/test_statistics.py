@@ -1,4 +1,4 @@
-"""The bootstrap over users: seeded, honest about few users, and of the width that theory says."""
+"""The bootstrap over users and repeats: seeded, honest about few users, and of the width that theory says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from simengine.measure import bootstrap
 from simengine.measure import statistics as module
+from simengine.measure.statistics import bootstrap_columns
 
 
 def test_equal_seeds_give_equal_intervals():
@@ -28,11 +29,51 @@ def test_the_interval_has_the_width_of_theory():
         assert (high - mean) / error == pytest.approx(width, rel=0.05)
 
 
-def test_repeats_become_user_means_first():
+def test_every_user_weighs_the_same_whatever_his_repeats():
     # User a has mean 1 from three repeats, b has 0: the mean over users is 0.5, not 0.75; repeats do not narrow it.
     repeated = bootstrap([1.0, 0.0, 1.0, 1.0], ["a", "b", "a", "a"])
     assert repeated == bootstrap([1.0, 0.0])
     assert (repeated.mean, repeated.n) == (0.5, 2)
+
+
+def test_repeats_that_agree_add_nothing():
+    values = np.random.default_rng(4).integers(0, 8, 30) / 8
+    users = list(range(30))
+    assert bootstrap(np.tile(values, 4), users * 4, seed=5) == pytest.approx(bootstrap(values, seed=5))
+
+
+def test_repeats_that_differ_widen_an_interval_though_users_agree():
+    # Ten users with 0 and 1 each: the means are all 0.5. Drawing users and both repeats anew, the mean of 20 draws of
+    # 0 or 1 has a standard deviation of 0.5 / sqrt(20) = 0.1118; the normal interval is 0.5 ± 0.219.
+    mean, low, high, n = bootstrap([0.0, 1.0] * 10, [at // 2 for at in range(20)])
+    assert (mean, n) == (0.5, 10)
+    assert (low, high) == pytest.approx((0.281, 0.719), abs=0.02)
+
+
+@pytest.mark.parametrize(("repeats", "noise"), [(3, 1.0), (2, 0.5)])
+def test_the_width_with_repeats_is_that_of_both_levels(repeats, noise):
+    # Variance of the mean: that of users' means, and in part once more that within users, both over the n users.
+    values = np.random.default_rng(6).normal(0, 1, (500, 1)) + np.random.default_rng(7).normal(0, noise, (500, repeats))
+    expected = math.sqrt((values.mean(axis=1).var() + values.var(axis=1).mean() / repeats) / 500)
+    _, low, high, n = bootstrap(values.ravel(), [at // repeats for at in range(500 * repeats)])
+    assert n == 500
+    assert (high - low) / (2 * 1.96) == pytest.approx(expected, rel=0.04)
+
+
+def test_unequal_repeats_are_drawn_each_from_its_own_user():
+    # With a's repeats 0 and b's 1, no resample can mix them: means are 0, 1/2 or 1, with 1/4, 1/2, 1/4.
+    found = bootstrap([0.0] * 5 + [1.0] * 2, ["a"] * 5 + ["b"] * 2, level=0.6)
+    assert found == (0.5, 0.0, 1.0, 2)
+    assert bootstrap([0.0] * 5 + [1.0] * 2, ["a"] * 5 + ["b"] * 2, level=0.4)[:3] == (0.5, 0.5, 0.5)
+
+
+def test_many_columns_are_each_as_alone():
+    table = np.random.default_rng(8).random((40, 3))
+    together = bootstrap_columns(table, seed=2)
+    for at, found in enumerate(together):
+        assert found == pytest.approx(bootstrap(table[:, at], seed=2))
+    assert [found.n for found in bootstrap_columns(np.zeros((0, 2)))] == [0, 0]
+    assert bootstrap_columns(np.full((1, 1), 0.25))[0][0] == 0.25
 
 
 def test_rankers_on_the_same_users_share_their_resamples():
@@ -58,8 +99,10 @@ def test_no_user_has_no_mean():
 def test_what_is_held_at_once_does_not_change_the_result(monkeypatch):
     values = np.random.default_rng(9).random(25)
     whole = bootstrap(values)
+    repeated = bootstrap(values, [at // 2 for at in range(25)])
     monkeypatch.setattr(module, "_CELLS", 1000)
     assert bootstrap(values) == pytest.approx(whole)
+    assert bootstrap(values, [at // 2 for at in range(25)]) == pytest.approx(repeated)
 
 
 def test_values_that_are_not_finite_are_refused():

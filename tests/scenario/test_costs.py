@@ -85,14 +85,26 @@ def test_a_report_that_is_made_again_has_the_same_costs(tmp_path: Path) -> None:
     assert runs.resume(first.path).report.costs == first.report.costs
 
 
-def test_the_shared_prefix_is_the_part_that_never_changes(tmp_path: Path) -> None:
+def test_the_shared_prefix_is_the_part_that_a_cache_can_serve(tmp_path: Path) -> None:
+    """By task and system text: the two templates of a reflection have not much more than the first words in common."""
     costs = runs.run(tmp_path / "run").report.costs
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
     for row in runs.calls(tmp_path / "run"):
-        text = "".join(message.content for message in row.request.messages)
-        texts.setdefault(row.request.task, []).append(text)
-    for task, asked in texts.items():
-        first, last = min(asked), max(asked)  # what the first and the last in the order of texts share, all share
-        shared = next(at for at in range(len(first)) if first[at] != last[at])
-        assert costs.shared_prefix[task] == pytest.approx(shared * len(asked) / sum(map(len, asked)), abs=5e-4)
+        system, *others = (message.content for message in row.request.messages)
+        texts.setdefault(row.request.task, {}).setdefault(system, []).append("".join([system, *others]))
+    assert {task: len(groups) for task, groups in texts.items()} == {
+        "choose": 1,
+        "rank": 1,
+        "reflect.item": 2,
+        "reflect.user": 2,
+    }
+    for task, groups in texts.items():
+        served = 0
+        for system, asked in groups.items():
+            first, last = min(asked), max(asked)  # what the first and the last in the order of texts share, all share
+            shared = next(at for at in range(len(first)) if first[at] != last[at])
+            assert shared >= len(system)
+            served += shared * (len(asked) - 1)
+        whole = sum(len(text) for asked in groups.values() for text in asked)
+        assert costs.shared_prefix[task] == pytest.approx(served / whole, abs=5e-4)
     assert costs.shared_prefix.keys() == texts.keys()

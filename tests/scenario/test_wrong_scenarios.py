@@ -52,7 +52,7 @@ WRONG = {
     ),
     "unknown ranker": (
         BASE.replace("rank: {}", "rank: {rankers: [pop, bm52]}"),
-        """s.yaml:4:49, field stages[1].rank.rankers[1], value bm52: there is no such ranker; there are random, pop
+        """s.yaml:4:49, field stages[1].rank.rankers[1], value bm52: there is no such ranker; there are random, pop, bm25, itemknn, bpr, sasrec
   Correct this value.""",
     ),
     "k zero": (
@@ -72,7 +72,7 @@ WRONG = {
     ),
     "two stages in one": (
         BASE.replace("[{optimize: {}}, {rank: {}}]", "[{optimize: {}, rank: {}}]"),
-        """s.yaml:4:10, field stages[0]: a stage has exactly one key and a mapping behind it: `optimize: {}` or `rank: {}`
+        """s.yaml:4:10, field stages[0]: a stage has exactly one key, its kind, and a mapping behind it, as in `rank: {}`
   Correct this value.""",
     ),
     "no stages": (
@@ -175,7 +175,7 @@ WRONG = {
     "prompt unknown": (
         BASE + "prompts: {chose: x.j2}\n",
         """field prompts.chose: there is no such prompt to replace
-  Prompts: analyse.item, analyse.user, choose, item, rank, reask, reflect.item.right, reflect.item.wrong, reflect.user.right, reflect.user.wrong, shorter, user.""",
+  Prompts: analyse.item, analyse.user, choose, item, rank, rank.titles, reask, reflect.item.right, reflect.item.told, reflect.item.wrong, reflect.user.right, reflect.user.told, reflect.user.wrong, shorter, taken, taken.none, user.""",
     ),
     "prompt missing file": (
         BASE + "prompts: {choose: x.j2}\n",

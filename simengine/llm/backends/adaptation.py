@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,11 @@ from simengine.llm.request import Message
 log = structlog.get_logger("simengine")
 
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_FORMAT = "response_format"
+_ABOUT_FORMAT = re.compile(
+    r"response[_ ]?format|json[_ ]?(?:schema|object|mode)|structured[_ ]output|guided[_ ](?:json|decoding)",
+    re.IGNORECASE,
+)
 _INDISPENSABLE = frozenset({"model", "messages", "prompt", "input"})
 _REFUSED = re.compile(
     r"unsupported|un(?:recogni[sz]ed|known|expected)|extra (?:fields|inputs)|only .{0,40}(?:supported|allowed)"
@@ -31,7 +36,7 @@ _ROLES = re.compile(
 
 @dataclass
 class _Learned:
-    """What is known of one model; ``version`` grows with it."""
+    """What is known of one model; ``version`` grows with it. ``refused`` holds spellings, see :func:`_spellings`."""
 
     refused: set[str] = field(default_factory=set)
     merged: bool = False
@@ -41,8 +46,9 @@ class _Learned:
 class Adaptations:
     """Learns from refusals (status 400 and the like), once for each model of an endpoint, and remembers for the run.
 
-    A refused parameter goes under its other name if it has one that was not refused, else it is left out. Where system
-    messages are refused, or roles have to alternate, messages are merged; ``merge`` says so from the beginning.
+    A refused parameter goes under its other name if it has one that was not refused, else it is left out; a JSON schema
+    that is refused makes way for any JSON object, and that for nothing. Where system messages are refused, or roles
+    have to alternate, messages are merged; ``merge`` says so from the beginning.
     """
 
     def __init__(self, merge: bool) -> None:
@@ -56,28 +62,30 @@ class Adaptations:
         """The parameters of a request's body as this model takes them."""
         refused, taken = self._models[model].refused, {}
         for name, value in asked.items():
-            spelled = name if name not in refused else _OTHER_NAME.get(name, name)
-            if spelled not in refused:
-                taken[spelled] = value
+            for spelling, field_name, meant in _spellings(name, value):
+                if spelling not in refused:
+                    taken[field_name] = meant
+                    break
         return taken
 
     def messages(self, model: str, asked: Sequence[Message]) -> Sequence[Message]:
         """The messages as this model takes them."""
         return merge_roles(asked) if self._models[model].merged else asked
 
-    def learn(self, model: str, sent: Iterable[str], version: int, param: object, problem: str) -> bool:
+    def learn(self, model: str, sent: Mapping[str, Any], version: int, param: object, problem: str) -> bool:
         """Whether a refused request should be sent again: something was learned from it, or has been since it went out.
 
-        ``sent`` names the fields of its body, ``version`` is that of its sending; ``param`` is the field that the error
-        names, if it names one, ``problem`` its text.
+        ``sent`` is its body, ``version`` that of its sending; ``param`` is the field that the error names, if it names
+        one, ``problem`` its text.
         """
         learned = self._models[model]
         if version < learned.version:
             return True
         if (name := _refused_field(sent, param, problem)) is not None:
-            learned.refused.add(name)
-            instead = next(iter(self.parameters(model, {name: None})), None)
-            log.warning("parameter refused", model=model, parameter=name, instead=instead or "left out")
+            spelling = next(iter(_spellings(name, sent[name])))[0]
+            learned.refused.add(spelling)
+            others = (other for other, *_ in _spellings(name, sent[name]) if other not in learned.refused)
+            log.warning("parameter refused", model=model, parameter=spelling, instead=next(others, "left out"))
         elif not learned.merged and _ROLES.search(problem):
             learned.merged = True
             log.warning("roles refused", model=model, instead="system texts and neighbours of one role are merged")
@@ -101,8 +109,22 @@ def merge_roles(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(merged)
 
 
+def _spellings(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """The ways of asking for a parameter, the first that which is asked for: what to call it, and field and value."""
+    if name != _FORMAT:
+        yield name, name, value
+        if name in _OTHER_NAME:
+            yield _OTHER_NAME[name], _OTHER_NAME[name], value
+        return
+    yield f"{name} {value['type']}", name, value
+    if value["type"] == "json_schema":
+        yield f"{name} json_object", name, {"type": "json_object"}
+
+
 def _refused_field(sent: Iterable[str], param: object, problem: str) -> str | None:
     """The field that an error refuses: the one that it names, else the first that its text speaks of."""
+    if _FORMAT in sent and (str(param).startswith(_FORMAT) or _ABOUT_FORMAT.search(problem)):
+        return _FORMAT  # whatever a server finds wrong with it, a weaker one may do
     if not _REFUSED.search(problem):
         return None
     fields = [name for name in sent if name not in _INDISPENSABLE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import re
 from collections.abc import Mapping
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -10,6 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlun
 from simengine.errors import InputError
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NO_SECRET = "api-version"  # what a query may say besides a key
 _LEAST_SECRET = 4  # a shorter key ("x", "no") is a placeholder; hiding it would only garble messages
 
 
@@ -50,11 +52,12 @@ class Endpoint:
     def _find_secrets(self, parts: SplitResult, api_key: str, environ: Mapping[str, str]) -> list[str]:
         """All spellings of what must not be shown, longest first, since one may be a part of another."""
         plain = [self.key, *(environ[name] for name in _VARIABLE.findall(api_key))]
-        plain += [value for name, value in self.query.items() if name != "api-version"]
+        plain += [value for name, value in self.query.items() if name != _NO_SECRET]
+        plain += _raw_query(parts)
         if self.login is not None:
             pair = ":".join(self.login)
             plain += [*self.login, pair, parts.netloc.rpartition("@")[0], base64.b64encode(pair.encode()).decode()]
-        spelled = {spelling for text in plain for spelling in (text, quote(text, safe=""))}
+        spelled = {spelling for text in plain for spelling in (text, quote(text, safe=""), html.escape(text))}
         return sorted((text for text in spelled if len(text) >= _LEAST_SECRET), key=lambda text: (-len(text), text))
 
 
@@ -71,6 +74,27 @@ def resolve(text: str, environ: Mapping[str, str], field: str) -> str:
         return found
 
     return _VARIABLE.sub(value, text)
+
+
+def is_portable(text: str) -> bool:
+    """Whether a key can be written down as it is: nothing of it stands there but ``${VAR}``."""
+    return not any(map(str.isalnum, _VARIABLE.sub("", text)))
+
+
+def is_portable_url(url: str) -> bool:
+    """The same for an address: of its password (or a user without one) and its query."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return False
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    return all(map(is_portable, [password if colon else user, *_raw_query(parts)]))
+
+
+def _raw_query(parts: SplitResult) -> list[str]:
+    """The values of a query as they are spelled in it, but for what is no secret."""
+    pairs = (pair.partition("=") for pair in parts.query.split("&"))
+    return [value or name for name, _, value in pairs if name != _NO_SECRET]
 
 
 def _split(url: str) -> SplitResult:

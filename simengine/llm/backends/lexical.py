@@ -1,7 +1,7 @@
 """The embedded default backend: decides and writes by word overlap alone, deterministic, no model, no network.
 
 It is rule-based text, not a language model, but it stands where one would: it sees the slots that are in the rendered
-prompt and nothing else, and answers in the same formats, through the same parsers.
+prompt and nothing else, and answers in the same formats (in JSON where a schema is given), through the same parsers.
 
 How it decides: by the overlap of the memory's liked and disliked phrases with the options' words
 (:mod:`~simengine.llm.backends.lexical_score`). In a choice the first option gets ``POSITION_PULL`` on top, which
@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from simengine.errors import CallFailed
+from simengine.llm.backends import lexical_advertising, lexical_cold_start, lexical_opinions, lexical_probe
 from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_score import Option, scores
+from simengine.llm.backends.lexical_score import scores
+from simengine.llm.backends.lexical_shown import Shown
 from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
 from simengine.llm.request import Completion, Request
 
@@ -46,8 +48,8 @@ class Lexical:
                 remedy=f"It knows {', '.join(_ANSWERS)}; use a language model for others.",
                 call=request.call or None,
             )
-        shown = _Shown(request)
-        if not shown.options:
+        shown = Shown(request)
+        if not shown.options and request.task not in WITHOUT_OPTIONS:
             raise CallFailed(
                 f"the lexical backend finds no options in the prompt of {request.task!r}",
                 reason="unsupported",
@@ -57,52 +59,20 @@ class Lexical:
         return Completion(text=answer(shown), model="lexical")
 
 
-class _Shown:
-    """The slots of a request, as far as they were shown; what was withheld reads as empty."""
-
-    def __init__(self, request: Request) -> None:
-        self._slots = request.slots
-        self.noun = self.text("noun") or "item"
-        self.descriptions = self.texts("options")
-        titles = self.texts("titles")
-        # Where the prompt lists no titles, what an item says of itself names it as well.
-        self.titles = titles if len(titles) == len(self.descriptions) else tuple(map(lt.name, self.descriptions))
-        self.options = tuple(map(self._option, self.descriptions, self.titles))
-        self.taste = lt.read_taste(self.text("memory"), self.noun)
-
-    def text(self, name: str) -> str:
-        return " ".join(self.texts(name))
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self._slots.get(name, ())
-        return (value,) if isinstance(value, str) else value
-
-    def limit(self, otherwise: int) -> int:
-        text = self.text("limit").strip()
-        return int(text) if text.isdecimal() else otherwise
-
-    def outcome(self) -> tuple[int, int] | None:
-        """The positions of the preferred and the rejected option; ``None`` where the titles do not tell."""
-        first, second = self._position(self.text("preferred")), self._position(self.text("rejected"))
-        return None if first is None or second is None or first == second else (first, second)
-
-    def _option(self, description: str, title: str) -> Option:
-        own = lt.distinct(lt.own_phrases(description, title), without=(self.noun,))
-        return Option(own, lt.distinct(lt.gathered_phrases(description), without=(self.noun, *own)))
-
-    def _position(self, title: str) -> int | None:
-        found = [at for at, known in enumerate(self.titles) if known and known == title]
-        return found[0] if len(found) == 1 else None
-
-
-def _choose(shown: _Shown) -> str:
+def _choose(shown: Shown) -> str:
     found = scores(shown.options, shown.taste)
     pulled = [score + POSITION_PULL * (at == 0) for at, score in enumerate(found)]
     best = max(range(len(pulled)), key=lambda at: pulled[at])
-    return choice.write(shown.noun, shown.titles, best, _reasons(shown, best))
+    return choice.write(shown.noun, shown.titles, best, _reasons(shown, best), json=shown.json)
 
 
-def _reasons(shown: _Shown, best: int) -> str:
+def _judge(shown: Shown) -> str:
+    """As between items, by what the advertisements say; what they are called says nothing."""
+    shown.options = lexical_advertising.claims(shown)
+    return _choose(shown)
+
+
+def _reasons(shown: Shown, best: int) -> str:
     option, taste = shown.options[best], shown.taste
     liked = _overlapping(option.own, (*taste.loves, *taste.likes))
     others = _overlapping(option.gathered, (*taste.loves, *taste.likes))
@@ -120,13 +90,22 @@ def _overlapping(phrases: Sequence[str], others: Sequence[str]) -> tuple[str, ..
     return lt.distinct(phrase for phrase in phrases if not words.isdisjoint(lt.terms(phrase)))
 
 
-def _rank(shown: _Shown) -> str:
-    found = scores(shown.options, shown.taste)
+def _rank(shown: Shown) -> str:
+    found = scores(shown.options, _remembered(shown))
     order = sorted(range(len(found)), key=lambda at: -found[at])  # stable: position breaks ties
-    return ranking.write([shown.titles[at] for at in order])
+    return ranking.write([shown.titles[at] for at in order], json=shown.json)
 
 
-def _learnt(shown: _Shown) -> lt.Taste:
+def _remembered(shown: Shown) -> lt.Taste:
+    """The taste, with what a former memory adds to it, and what the user has had so far, the newest first."""
+    taste, former = shown.taste, lt.read_taste(shown.text("retrieved"), shown.noun)
+    past = [phrase for had in reversed(shown.texts("history")) for phrase in shown.option(had, lt.name(had)).own]
+    more = lt.distinct((*former.loves, *former.likes, *past), without=(*taste.loves, *taste.likes))
+    less = lt.distinct(former.dislikes, without=(*taste.dislikes, *taste.loves, *taste.likes, *more))
+    return lt.Taste(taste.loves, (*taste.likes, *more), (*taste.dislikes, *less))
+
+
+def _learnt(shown: Shown) -> lt.Taste:
     """The taste after a step: of what is new, that which the rejected item lacks stands first."""
     taste, outcome = shown.taste, shown.outcome()
     if outcome is None:
@@ -148,11 +127,12 @@ def _held(phrases: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(phrase for phrase in phrases if lt.terms(phrase) in held)
 
 
-def _reflect_user(shown: _Shown) -> str:
-    return selfintro.write(lt.write_taste(_learnt(shown), shown.limit(USER_LIMIT), LIKES_SHARE))
+def _reflect_user(shown: Shown) -> str:
+    text = lt.write_taste(_learnt(shown), shown.limit(USER_LIMIT), LIKES_SHARE)
+    return selfintro.write(text, json=shown.json)
 
 
-def _reflect_item(shown: _Shown) -> str:
+def _reflect_item(shown: Shown) -> str:
     """The preferred item gathers what its adopter loves most and likes newest; the rejected one stays as it is."""
     texts, outcome = list(shown.descriptions), shown.outcome()
     if outcome is not None:
@@ -162,10 +142,10 @@ def _reflect_item(shown: _Shown) -> str:
         texts[at] = lt.write_description(
             lt.identity(texts[at]), lt.distinct((*new, *gathered)), shown.limit(ITEM_LIMIT)
         )
-    return descriptions.write(shown.noun, *texts)
+    return descriptions.write(shown.noun, *texts, json=shown.json)
 
 
-def _analyse(shown: _Shown) -> str:
+def _analyse(shown: Shown) -> str:
     """What the next update will make of a step, in words: for a user's side and for an item's alike."""
     before, after = shown.taste, _learnt(shown)
     known = (*before.loves, *before.likes)
@@ -176,14 +156,21 @@ def _analyse(shown: _Shown) -> str:
         "What no longer holds": lt.distinct(before.dislikes, without=after.dislikes),
     }
     said = [f"{what}: {'; '.join(phrases)}." for what, phrases in parts.items() if phrases]
-    return reflection.write(" ".join(said) or "This choice tells nothing new.")
+    return reflection.write(" ".join(said) or "This choice tells nothing new.", json=shown.json)
 
 
-_ANSWERS: dict[str, Callable[[_Shown], str]] = {
+WITHOUT_OPTIONS: frozenset[str] = frozenset((*lexical_advertising.ANSWERS, *lexical_probe.ANSWERS))
+"""The tasks in which a prompt may show no options."""
+_ANSWERS: dict[str, Callable[[Shown], str]] = {
     "choose": _choose,
     "rank": _rank,
     "reflect.user": _reflect_user,
     "reflect.item": _reflect_item,
     "analyse.user": _analyse,
     "analyse.item": _analyse,
+    "advertising.judge": _judge,
+    **lexical_cold_start.ANSWERS,
+    **lexical_advertising.ANSWERS,
+    **lexical_opinions.ANSWERS,
+    **lexical_probe.ANSWERS,
 }

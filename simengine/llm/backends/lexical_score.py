@@ -52,6 +52,19 @@ def scores(options: Sequence[Option], taste: Taste) -> list[float]:
     ]
 
 
+def appeal(option: Option, taste: Taste) -> float:
+    """How much one item is wanted by itself: nothing stands beside it that could tell which of its words say something.
+
+    It is how much a word of its own is wanted on the mean, and ``GATHERED`` of the same for words from adopters.
+    """
+    wanted, own = _wanted(taste), _words(option.own)
+    return _mean(own, wanted) + GATHERED * _mean(_words(option.gathered) - own, wanted)
+
+
+def _mean(words: set[str], wanted: dict[str, float]) -> float:
+    return math.fsum(wanted[word] for word in words if word in wanted) / len(words) if words else 0.0
+
+
 def _words(phrases: Iterable[str]) -> set[str]:
     return {word for phrase in phrases for word in terms(phrase)}
 

@@ -12,6 +12,7 @@ from simengine.errors import CallFailed
 from simengine.llm.layers.packing import PackingModel
 from simengine.llm.request import Completion, Request, Sampling
 from simengine.llm.settings import BatchSettings
+from simengine.llm.transient import headline
 
 log = structlog.get_logger("simengine")
 
@@ -101,7 +102,9 @@ class Batch:
             answers = await self._following.complete_many(tuple(request for request, _ in pack.members))
         except Exception as fault:
             if isinstance(fault, CallFailed) and len(pack.members) > 1:
-                log.info("pack taken apart", members=len(pack.members), reason=fault.reason, problem=fault.problem)
+                first = pack.members[0][0]
+                told = {"call": first.call, "task": first.task, "reason": fault.reason}
+                log.info("pack taken apart", **told, members=len(pack.members), problem=headline(fault.problem))
                 await asyncio.gather(*(self._answer_alone(*member) for member in pack.members))
                 return
             for _, answer in pack.members:

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
+import structlog
 
 from simengine.errors import CallFailed, RunStopped
 from simengine.llm.calls import Row
 from simengine.llm.request import Completion, LanguageModel, Request
 from simengine.llm.settings import BudgetSettings, Price
 from simengine.llm.tokens import CHARACTERS, EMBED, Estimator, characters
+
+log = structlog.get_logger("simengine")
 
 _MILLION = 1e6
 _ROUNDING = 1e-9
@@ -56,8 +59,11 @@ class Budget:
     """Adds up what calls cost and stops the run (:class:`RunStopped`) before one that would break the budget.
 
     Calls under way are counted at their estimate; where only these stand between a call and the budget, the call waits
-    for what they really cost. So the budget is overdrawn by no more than the error of the estimates. A call that ended
-    in an error counts as a call and, since servers do not bill what they do not answer, as no tokens.
+    for what they really cost (``waiting`` counts such calls). So the budget is overdrawn by no more than the error of
+    the estimates. A call that ended in an error counts as a call and, since servers do not bill what they do not
+    answer, as no tokens.
+
+    Events: ``budget wait`` for each call that waits, and ``budget reached``, once.
     """
 
     def __init__(
@@ -74,6 +80,8 @@ class Budget:
         self._estimator = estimator
         self._under_way = Spending()
         self._settled: asyncio.Event | None = None
+        self._reached = False
+        self.waiting = 0
         self.spent = Spending()
         for row in paid:
             if row.outcome.attempts == 0:
@@ -99,22 +107,34 @@ class Budget:
 
     async def _admit(self, request: Request) -> Spending:
         """Count a call as under way, at its estimate, once there is room for it."""
-        need = self._estimate(request)
+        need, waits = self._estimate(request), False
         while (broken := self._first_broken(self.spent + self._under_way + need)) is not None:
             certain = self._first_broken(self.spent + need)
             if certain is not None or self._under_way.calls == 0:
-                raise self._stop(certain or broken, need)
+                raise self._stop(certain or broken, need, request)
+            if not waits:
+                waits = True
+                log.info("budget wait", call=request.call, task=request.task, reason=broken.name)
             self._settled = self._settled or asyncio.Event()
             self._settled.clear()
-            await self._settled.wait()
+            self.waiting += 1
+            try:
+                await self._settled.wait()
+            finally:
+                self.waiting -= 1
         self._under_way += need
         return need
 
     def _first_broken(self, spending: Spending) -> _Cap | None:
         return next((cap for cap in self._caps if cap.broken_by(spending)), None)
 
-    def _stop(self, cap: _Cap, need: Spending) -> RunStopped:
+    def _stop(self, cap: _Cap, need: Spending, request: Request) -> RunStopped:
         done, more = (f"{getattr(amount, cap.name):.6g}" for amount in (self.spent, need))
+        if not self._reached:
+            self._reached = True
+            spent = round(getattr(self.spent, cap.name), 6)
+            who = {"call": request.call, "task": request.task}
+            log.warning("budget reached", **who, reason=cap.name, most=cap.most, spent=spent)
         return RunStopped(
             f"the budget of {cap.most:g} {cap.name} is spent: {done} so far, and the next call would add about {more}",
             remedy=f"to go on, resume with a greater one: --set llm.budget.{cap.name}=...",

@@ -43,6 +43,11 @@ class Coalesce:
             if flight.waiting == 0 and not flight.task.done():
                 flight.task.cancel()
 
+    @property
+    def under_way(self) -> int:
+        """How many different calls are under way."""
+        return len(self._flights)
+
     def _board(self, request: Request) -> _Flight:
         key = request.key()
         flight = self._flights.get(key)

@@ -11,6 +11,7 @@ from simengine.errors import CallFailed
 from simengine.llm.calls import CallStore, Entry, Failure, Outcome
 from simengine.llm.request import Completion, LanguageModel, Request
 from simengine.llm.tokens import CHARACTERS, characters, was_cut
+from simengine.llm.transient import headline
 
 log = structlog.get_logger("simengine")
 
@@ -22,6 +23,9 @@ class Journal:
     nothing about the call and is never stored. Counted here: ``answered`` from the store, ``reused`` from the journals
     of other runs; and of the rest ``asked``, ``completed``, ``failed`` by reason, the tokens that the server reported,
     ``unmetered``, the answers for which it did not, and ``cut``, those whose prompt it must have cut without saying so.
+
+    Events: ``call failed`` for each terminal error (a warning for the first of each reason), and ``prompt cut by the
+    server``.
     """
 
     def __init__(self, store: CallStore, following: LanguageModel) -> None:
@@ -50,7 +54,7 @@ class Journal:
                 self.asked -= 1
                 self.reused += 1
             else:
-                self._count(request, outcome)
+                self._count(request, outcome, time.monotonic() - started)
             outcome = await self._store.put(Entry(request, outcome, time.monotonic() - started))
         if isinstance(outcome, Failure):
             raise outcome.error()
@@ -64,9 +68,20 @@ class Journal:
             attempts = where.pop("attempts", 1)
             return Failure(failed.problem, failed.reason, failed.remedy, attempts, where)
 
-    def _count(self, request: Request, outcome: Outcome) -> None:
+    def _count(self, request: Request, outcome: Outcome, seconds: float) -> None:
         if isinstance(outcome, Failure):
             self.failed[outcome.reason] += 1
+            tell = log.warning if self.failed[outcome.reason] == 1 else log.info
+            tell(
+                "call failed",
+                call=request.call,
+                task=request.task,
+                model=request.model,
+                reason=outcome.reason,
+                attempts=outcome.attempts,
+                seconds=round(seconds, 3),
+                problem=headline(outcome.problem),
+            )
             return
         self.completed += 1
         usage = outcome.usage
@@ -78,6 +93,7 @@ class Journal:
             log.warning(
                 "prompt cut by the server",
                 call=request.call,
+                task=request.task,
                 model=request.model,
                 expected_tokens=round(characters(request) / CHARACTERS),
                 reported_tokens=usage.prompt_tokens,

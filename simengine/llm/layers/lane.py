@@ -23,13 +23,14 @@ class Permit:
 
 
 class Waiting:
-    """An attempt in the queue."""
+    """An attempt in the queue, and the loop's time at which it came."""
 
-    __slots__ = ("requests", "slot")
+    __slots__ = ("came", "requests", "slot")
 
-    def __init__(self, requests: tuple[Request, ...], slot: asyncio.Future[Permit]) -> None:
+    def __init__(self, requests: tuple[Request, ...], slot: asyncio.Future[Permit], came: float) -> None:
         self.requests = requests
         self.slot = slot
+        self.came = came
 
 
 class Lane:

@@ -21,13 +21,14 @@ from simengine.llm.layers.window import Found
 from simengine.llm.request import Completion, LanguageModel, Request
 from simengine.llm.settings import LimitSettings
 from simengine.llm.tokens import Estimator, Need
-from simengine.llm.transient import Transient
+from simengine.llm.transient import Transient, headline
 
 T = TypeVar("T")
 
 log = structlog.get_logger("simengine")
 
 _SPREAD = 1.0  # seconds over which the slots open again after a pause, so that not all go out at one instant
+_TOLD = 1.0  # seconds; a shorter wait for a limit is not worth an event
 _STREAK = 3  # refusals in a row that name no limit are taken for a limit on requests; fewer may be a passing mood
 
 
@@ -49,6 +50,10 @@ class Limit:
 
     Limits are the user's, shared by all models of the endpoint, and for each model those that its headers tell and its
     refusals (status 429) show. A pause that the server asks for (up to ``longest`` seconds) holds everyone back.
+
+    Events: ``rate limit wait`` for an attempt that limits of rate or a pause (not the number of slots) kept for more
+    than a second, ``endpoint paused``, ``limit learned`` (of headers), and ``refused``, with the limit that is believed
+    in from then on (``most``: slots, or units per minute).
     """
 
     def __init__(
@@ -73,6 +78,7 @@ class Limit:
         self._paused_until = -math.inf
         self._reopening = 0
         self._spread = 0.0
+        self._held_by = ""  # what kept the next in the queue back when it was last looked at
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -119,7 +125,7 @@ class Limit:
         self.arrived += 1
         rank = self.arrived - self._settings.concurrency * max(request.priority for request in requests)
         slot: asyncio.Future[Permit] = self._loop.create_future()
-        self._lane(requests).push(rank, self.arrived, Waiting(requests, slot))
+        self._lane(requests).push(rank, self.arrived, Waiting(requests, slot, self._loop.time()))
         self._dispatch()
         if slot.done():
             return slot.result()
@@ -173,8 +179,10 @@ class Limit:
         """Let the next one through (0), or tell in how many seconds one may go if nothing happens before."""
         heads = [(head, lane) for lane in self._lanes.values() if (head := lane.head()) is not None]
         if not heads or self._held >= min(self._settings.concurrency, self._found.value(now)):
+            self._held_by = ""
             return math.inf
         if now < self._paused_until:
+            self._held_by = "pause"
             return self._paused_until - now
         soonest, reserving = math.inf, self._basis.reserving
         for (_, _, waiting), lane in sorted(heads, key=lambda one: one[0][:2]):
@@ -185,9 +193,12 @@ class Limit:
                 if wait == 0:
                     lane.pop()
                     self._grant(waiting, need, lane, now)
+                    return 0.0
                 # Nobody passes by one who waits for what all share: many small needs would starve a great one.
-                return min(wait, soonest)
+                soonest = min(soonest, wait)
+                break
             soonest = min(soonest, wait)
+        self._held_by = "limit"
         return soonest
 
     def _estimate(self, requests: tuple[Request, ...]) -> Need:
@@ -199,6 +210,8 @@ class Limit:
         tolls = self._shared.charge(need, now, reserving), lane.meter.charge(need, now, reserving)
         waiting.slot.set_result(Permit(waiting.requests, *tolls))
         self._held += 1
+        if self._held_by and (waited := now - waiting.came) > _TOLD:
+            log.info("rate limit wait", **_told(waiting.requests), reason=self._held_by, seconds=round(waited, 3))
         if self._reopening > 0:
             self._paused_until = now + self._random.uniform(0, 2) * self._spread / self._settings.concurrency
             self._reopening -= 1
@@ -236,7 +249,7 @@ class Limit:
             if gauge.limit and meter.tell(name, gauge.limit):
                 log.info("limit learned", limit=name, value=gauge.limit, model=permit.requests[0].model)
             if gauge.remaining == 0 and gauge.reset and meter.believed_room(name, permit.own, self._now()):
-                self._pause(gauge.reset, f"no {name} left")
+                self._pause(gauge.reset, f"no {name} left", permit)
         tokens = gauges.get("tokens")
         if tokens is not None and tokens.limit is not None and tokens.remaining is not None:
             counted = tokens.limit - tokens.remaining
@@ -248,11 +261,11 @@ class Limit:
             self.refused += 1
             self._find(fault, permit)
         if fault.retry_after:
-            self._pause(fault.retry_after, fault.problem)
+            self._pause(fault.retry_after, headline(fault.problem), permit)
 
     def _find(self, fault: Transient, permit: Permit) -> None:
         """Find out which limit an attempt met, and where it is."""
-        lane, now, model = self._lane(permit.requests), self._now(), permit.requests[0].model
+        lane, now = self._lane(permit.requests), self._now()
         meter, kind = lane.meter, fault.limited
         if kind == "concurrency":
             self._found.refused(self._held - 1, now)
@@ -262,17 +275,19 @@ class Limit:
             meter.refused(kind or "requests", permit.own, now, self._basis.reserving)
         self._shared.forget(permit.shared)
         meter.forget(permit.own)
-        log.info("refused", limit=kind or "unnamed", model=model, problem=fault.problem)
+        requests, tokens = meter.limits_per_minute(now)
+        most = {"concurrency": self._found.value(now), "tokens": tokens}.get(kind, requests)
+        log.info("refused", **_told(permit.requests), reason=kind or "unnamed", most=round(most, 1))
 
     def _fits_only_as_used(self, permit: Permit, meter: Meter, now: float) -> bool:
         """True where the refused attempt had room by what replies really took, and none by what they might have."""
         tolls = ((self._shared, permit.shared), (meter, permit.own))
         return any(each.fits_only_as_used(toll, now) for each, toll in tolls)
 
-    def _pause(self, seconds: float, reason: str) -> None:
+    def _pause(self, seconds: float, reason: str, permit: Permit) -> None:
         until = self._now() + seconds
         if seconds <= self._longest and until > self._paused_until:
-            log.info("endpoint paused", seconds=round(seconds, 3), reason=reason)
+            log.info("endpoint paused", **_told(permit.requests), reason=reason, seconds=round(seconds, 3))
             self._paused_until = until
             self._reopening = self._settings.concurrency
             self._spread = min(_SPREAD, seconds)
@@ -290,6 +305,11 @@ class Limit:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _told(requests: tuple[Request, ...]) -> dict[str, str]:
+    """The first call of an attempt, for an event."""
+    return {"call": requests[0].call, "task": requests[0].task, "model": requests[0].model}
 
 
 def _stopping() -> RunStopped:

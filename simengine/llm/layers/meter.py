@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import structlog
+
 from simengine.llm.layers.window import Charge, Window
 from simengine.llm.tokens import Need
+
+log = structlog.get_logger("simengine")
 
 _ONE = Need(1, 1)
 _NONE = Need(0, 0)
@@ -28,11 +32,18 @@ class Basis:
         if reserved:
             self.proved()
         elif not self._settled:
-            self.reserving, self._settled = reserved is None, reserved is not None
+            self._settled = reserved is not None
+            self._take(reserved is None)
 
     def proved(self) -> None:
         """It is what was asked for that counts."""
-        self.reserving = self._settled = True
+        self._settled = True
+        self._take(True)
+
+    def _take(self, reserving: bool) -> None:
+        if reserving != self.reserving:
+            self.reserving = reserving
+            log.info("token count learned", counted="as asked for" if reserving else "as used")
 
 
 @dataclass(frozen=True)

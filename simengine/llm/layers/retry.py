@@ -11,7 +11,7 @@ import structlog
 from simengine.errors import CallFailed, RunStopped
 from simengine.llm.request import Completion, LanguageModel, Request
 from simengine.llm.settings import RetrySettings
-from simengine.llm.transient import Transient
+from simengine.llm.transient import Transient, headline
 
 log = structlog.get_logger("simengine")
 
@@ -27,13 +27,16 @@ class Retry:
     moment each was sent, and of the pauses, but not the time in the queue for a slot: a long queue must not use up
     anyone's patience. When it is spent the call ends as :class:`CallFailed`, and the run stops if no server could be
     reached at all. What is free to send again is sent at once and counts for nothing.
+
+    Events: ``resent`` and ``retry`` for each further attempt, with the pause in ``seconds``; ``server not reached`` and
+    ``pause too long``, once each.
     """
 
     def __init__(self, following: LanguageModel, settings: RetrySettings, *, seed: int = 0) -> None:
         self._following = following
         self._settings = settings
         self._seed = seed
-        self._warned = False
+        self._warned: set[str] = set()
         self.resent = 0
 
     async def complete(self, request: Request) -> Completion:
@@ -49,25 +52,26 @@ class Retry:
             except Transient as fault:
                 if fault.free:
                     self.resent += 1
+                    log.info("resent", **_told(request, fault), attempt=attempt)
                     continue
                 failures += 1
                 # A generator for each pause, so that jitter does not depend on which call fails first.
                 jitter = random.Random(f"{self._seed}/{request.key()}/{failures}")
-                pause = _pause(failures, fault.retry_after, jitter)
+                pause = pause_after(failures, fault.retry_after, jitter)
                 spent += fault.elapsed + pause
-                self._give_up(fault, attempt, spent)
-                if fault.reason == "unreachable" and not self._warned:
-                    self._warned = True
-                    log.warning("server not reached, trying on", problem=fault.problem)
-                log.info("retry", call=request.call, reason=fault.reason, pause=round(pause, 3), problem=fault.problem)
+                if fault.reason == "unreachable":
+                    self._warn("server not reached", request, fault, problem=fault.problem)
+                self._give_up(request, fault, attempt, spent)
+                log.info("retry", **_told(request, fault), attempt=attempt, seconds=round(pause, 3))
             else:
                 return msgspec.structs.replace(completion, attempts=attempt)
             await asyncio.sleep(pause)
 
-    def _give_up(self, fault: Transient, attempts: int, spent: float) -> None:
+    def _give_up(self, request: Request, fault: Transient, attempts: int, spent: float) -> None:
         """Raise, where there is no sense in another try."""
         budget, most = self._settings.budget, self._settings.max_wait
         if fault.retry_after is not None and fault.retry_after > most:
+            self._warn("pause too long", request, fault, seconds=fault.retry_after, most=most)
             raise RunStopped(
                 f"the server asks to wait {fault.retry_after:g} s, which is more than llm.retry.max_wait ({most:g} s): "
                 f"{fault.problem}",
@@ -87,8 +91,18 @@ class Retry:
             attempts=attempts,
         ) from None
 
+    def _warn(self, event: str, request: Request, fault: Transient, **more: float | str) -> None:
+        """Tell what many calls meet at one time, for the first of them."""
+        if event not in self._warned:
+            self._warned.add(event)
+            log.warning(event, **{**_told(request, fault), **more})
 
-def _pause(failures: int, retry_after: float | None, jitter: random.Random) -> float:
+
+def _told(request: Request, fault: Transient) -> dict[str, str]:
+    return {"call": request.call, "task": request.task, "reason": fault.reason, "problem": headline(fault.problem)}
+
+
+def pause_after(failures: int, retry_after: float | None, jitter: random.Random) -> float:
     """Seconds to wait after so many failures, spread so that calls that failed together come apart."""
     ceiling = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - 1, 16))
     pause = ceiling * jitter.uniform(0.5, 1.0)

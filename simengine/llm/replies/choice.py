@@ -1,4 +1,4 @@
-"""The choice format: ``Chosen <noun>: <title>``, then ``Explanation: ...`` on a new line."""
+"""The choice format: ``Chosen <noun>: <title>``, then ``Explanation: ...`` on a new line; or both in JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from simengine.llm.replies.clean import clean, first_words
 from simengine.llm.replies.lapses import explain
 from simengine.llm.replies.lines import one_line, unwrap
+from simengine.llm.replies.objects import JsonForm, text_of
 from simengine.llm.replies.titles import Match, TitleIndex
 from simengine.llm.replies.unreadable import Unreadable
 
@@ -19,6 +20,12 @@ _EXPLANATION = re.compile(
 # ``2. Title``, ``(2) Title``, ``#2: Title``, ``Option 2: Title``, or the number alone.
 _NUMBER = re.compile(r"\A(?:(?:option|candidate|number|no\.)\s*)?[(#]?(\d{1,2})(?:[.):](?=\s|\Z)|\Z)\s*", re.IGNORECASE)
 
+JSON = JsonForm(
+    {"chosen": "<title>", "explanation": "<your reasons>"},
+    "with the full title as it is shown",
+    'Should both titles be the same, put the number of the one you take before it, as in "1. <title>".',
+)
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -28,11 +35,12 @@ class Choice:
     explanation: str
 
 
-def write(noun: str, titles: Sequence[str], index: int, explanation: str) -> str:
+def write(noun: str, titles: Sequence[str], index: int, explanation: str, *, json: bool = False) -> str:
     """The reply that takes option ``index``; its number stands before the title where the titles are not enough."""
-    title = one_line(titles[index])
+    title, why = one_line(titles[index]), one_line(explanation)
     told = TitleIndex(titles).exact(title).index == index
-    return f"Chosen {noun}: {title if told else f'{index + 1}. {title}'}\nExplanation: {one_line(explanation)}"
+    named = title if told else f"{index + 1}. {title}"
+    return JSON.write(named, why) if json else f"Chosen {noun}: {named}\nExplanation: {why}"
 
 
 def read(text: str, titles: Sequence[str]) -> Choice:
@@ -51,6 +59,15 @@ def read(text: str, titles: Sequence[str]) -> Choice:
     if len(picks) > 1:
         raise Unreadable("both", f"the reply chose more than once: {first_words('; '.join(named))}")
     return Choice(picks.pop(), unwrap(why))
+
+
+def read_json(text: str, titles: Sequence[str]) -> Choice:
+    """The option that a reply in JSON takes; one that holds no JSON is read as text. Raises like :func:`read`."""
+    fields = JSON.read(text)
+    if fields is None:
+        return read(text, titles)
+    title, why = text_of(fields, "chosen"), str(fields.get("explanation", ""))
+    return Choice(_pick(title, f"{title}\n{why}", titles), unwrap(why))
 
 
 def _first_line(text: str) -> str:

@@ -22,19 +22,24 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
 
 def clean(raw: str) -> str:
     """The answer part of ``raw``, or :class:`Unreadable` (``empty``, ``reasoning_only``) where there is none."""
-    visible = raw.translate(_INVISIBLE).replace("\r\n", "\n").replace("\r", "\n")
-    if not visible.strip():
-        raise Unreadable("empty", "the reply was empty")
-    answer = _REASONING_TAIL.sub("", _REASONING.sub("", visible))
-    if not answer.strip():
-        raise Unreadable("reasoning_only", "the reply held only reasoning and no answer")
-    text = _FENCE.sub("", answer)
+    text = _FENCE.sub("", without_reasoning(raw))
     for _ in range(3):  # emphasis nests at most bold, italic, code
         text = _EMPHASIS.sub(r"\2", text)
     text = _HASHES.sub("", text).strip()
     if not text:
         raise Unreadable("empty", "the reply held only markup")
     return text
+
+
+def without_reasoning(raw: str) -> str:
+    """``raw`` without reasoning blocks and invisible characters; raises :class:`Unreadable` where nothing is left."""
+    visible = raw.translate(_INVISIBLE).replace("\r\n", "\n").replace("\r", "\n")
+    if not visible.strip():
+        raise Unreadable("empty", "the reply was empty")
+    answer = _REASONING_TAIL.sub("", _REASONING.sub("", visible))
+    if not answer.strip():
+        raise Unreadable("reasoning_only", "the reply held only reasoning and no answer")
+    return answer
 
 
 def require_whole(raw: str, finish_reason: str) -> None:

@@ -1,20 +1,28 @@
-"""The ranking format: ``Rank:``, then the titles of the candidates, numbered, one a line, the best first."""
+"""The ranking format: ``Rank:``, then the candidates' titles, numbered, one a line, the best first; or a JSON list."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from simengine.llm.replies.clean import clean, first_words
 from simengine.llm.replies.lapses import explain
 from simengine.llm.replies.lines import one_line, unwrap
+from simengine.llm.replies.objects import JsonForm
 from simengine.llm.replies.titles import TitleIndex
+from simengine.llm.replies.unreadable import Unreadable
 
 _HEADING = re.compile(
     r"^\W*(?:my\s+|the\s+|final\s+)*rank(?:ing)?\b[^:：\n]{0,40}[:：][ \t]*", re.IGNORECASE | re.MULTILINE
 )
 _ITEM = re.compile(r"\A[ \t]*(?:[-*•][ \t]+)?(?:\(?(\d{1,3})[.):][ \t]+|[-*•][ \t]+)")
+
+JSON = JsonForm(
+    {"order": ["<title>", "<title>"]},
+    "with the full titles as they are shown",
+    "The list goes on to the last title.",
+)
 
 
 @dataclass(frozen=True)
@@ -25,8 +33,10 @@ class Ranking:
     missing: tuple[int, ...]
 
 
-def write(titles: Sequence[str]) -> str:
+def write(titles: Sequence[str], *, json: bool = False) -> str:
     """The reply in the format asked for; ``titles`` from best to worst."""
+    if json:
+        return JSON.write(list(map(one_line, titles)))
     return "\n".join(["Rank:", *(f"{place}. {one_line(title)}" for place, title in enumerate(titles, start=1))])
 
 
@@ -42,9 +52,24 @@ def read(text: str, titles: Sequence[str]) -> Ranking:
     headed = _HEADING.search(answer)
     lines = (answer[headed.end() :] if headed else answer).splitlines()
     numbered = [line for line in lines if (item := _ITEM.match(line)) and item[1]]
+    return _ranking(numbered or lines, answer, titles)
+
+
+def read_json(text: str, titles: Sequence[str]) -> Ranking:
+    """The order that a reply in JSON gives; one that holds no JSON is read as text. Raises like :func:`read`."""
+    fields = JSON.read(text)
+    if fields is None:
+        return read(text, titles)
+    if (named := fields.get("order")) is None:
+        raise Unreadable("incomplete", "the JSON has no field order")
+    return _ranking(named, "; ".join(named), titles)
+
+
+def _ranking(lines: Iterable[str], answer: str, titles: Sequence[str]) -> Ranking:
+    """The candidates that lines name, where they are enough; ``answer`` is what is quoted where they are not."""
     index = TitleIndex(titles)
     order: dict[int, None] = {}
-    for line in numbered or lines:
+    for line in lines:
         at = _named(line, index)
         if at is not None:
             order.setdefault(at)

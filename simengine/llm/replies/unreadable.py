@@ -17,6 +17,7 @@ Reason = Literal[
     "both",
     "repeated",
     "incomplete",
+    "malformed",
 ]
 REASONS: tuple[str, ...] = get_args(Reason)
 

@@ -1,0 +1,87 @@
+"""Prints what an evaluation is to be read with: published numbers beside ours, and what an audit of it has found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from simengine.measure.audit import Audit
+from simengine.measure.permutation import Compared
+from simengine.scenario.published import Beside
+
+
+def published(rows: Sequence[Beside], title: str = "", console: Console | None = None) -> None:
+    """Print a published table with our values under its own; a star marks what cannot be compared, and why."""
+    if not rows:
+        return
+    console = console or Console()
+    metrics = list(dict.fromkeys(_metric(row) for row in rows))
+    table = Table(title=f"{title}ours under the numbers of {rows[0].source}", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("published as")
+    table.add_column("ours")
+    for metric in metrics:
+        table.add_column(metric, justify="right")
+    whys = list(dict.fromkeys(row.not_comparable for row in rows if row.not_comparable))
+    by_name: dict[str, dict[str, Beside]] = {}
+    for row in rows:
+        by_name.setdefault(row.name, {})[_metric(row)] = row
+    for name, cells in by_name.items():
+        one = next(iter(cells.values()))
+        star = "*" * (whys.index(one.not_comparable) + 1) if one.not_comparable else ""
+        texts = [_cell(cells.get(metric)) for metric in metrics]
+        table.add_row(Text(f"{name}{star}"), Text(one.ranker or "-"), *texts)
+    console.print(table)
+    for at, why in enumerate(whys):
+        console.print(Text(f"{'*' * (at + 1)} not comparable: {why}"), soft_wrap=True)
+
+
+def compared(found: Mapping[str, Sequence[Compared]], title: str = "", console: Console | None = None) -> None:
+    """Print how each ranker differs from the agents, user by user, in NDCG at the greatest cut-off."""
+    console = console or Console()
+    for stage, rows in found.items():
+        k = max((row.k for row in rows if row.metric == "ndcg" and row.k is not None), default=None)
+        shown = [row for row in rows if (row.metric, row.k) == ("ndcg", k)]
+        if not shown:
+            continue
+        name = f"{title}{stage}: difference from {shown[0].reference} in NDCG@{k}, over {shown[0].n} users"
+        table = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column("ranker")
+        for column in ("difference", "interval", "p", "p (Holm)"):
+            table.add_column(column, justify="right")
+        for row in shown:
+            interval = f"[{_number(row.low, '+.3f')}, {_number(row.high, '+.3f')}]"
+            numbers = (_number(row.p, ".4f"), _number(row.p_holm, ".4f"))
+            table.add_row(Text(row.ranker), _number(row.difference, "+.4f"), Text(interval), *numbers)
+        console.print(table)
+
+
+def audits(found: Mapping[str, Audit], title: str = "", console: Console | None = None) -> None:
+    """Print the findings of the audits of an evaluation, a paragraph each; nothing where there are none."""
+    console = console or Console()
+    for stage, audit in found.items():
+        if audit.findings:
+            count = f"{len(audit.findings)} finding{'s' * (len(audit.findings) > 1)}"
+            console.print(Text(f"{title}audit of {stage}: {count} in {audit.cases} test cases"))
+        for finding in audit.findings:
+            console.print(Text(f"  - {finding.text}"), soft_wrap=True)
+
+
+def _metric(row: Beside) -> str:
+    return row.metric if row.k is None else f"{row.metric}@{row.k}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def _cell(row: Beside | None) -> str:
+    if row is None:
+        return ""
+    if row.value is None or math.isnan(row.value):
+        return f"{row.published:.4f}\n-"
+    return f"{row.published:.4f}\n{row.value:.4f}\n[{row.low:.3f}, {row.high:.3f}]"
