@@ -60,15 +60,25 @@ def compared(found: Mapping[str, Sequence[Compared]], title: str = "", console: 
         console.print(table)
 
 
-def audits(found: Mapping[str, Audit], title: str = "", console: Console | None = None) -> None:
-    """Print the findings of the audits of an evaluation, a paragraph each; nothing where there are none."""
+def audits(
+    found: Mapping[str, Audit], title: str = "", told: set[str] | None = None, console: Console | None = None
+) -> None:
+    """Print the findings of the audits of an evaluation, a paragraph each; nothing where there are none.
+
+    ``told`` are the findings that were printed before, of other variants on the same data: they are not printed again.
+    """
     console = console or Console()
+    told = set() if told is None else told
     for stage, audit in found.items():
-        if audit.findings:
-            count = f"{len(audit.findings)} finding{'s' * (len(audit.findings) > 1)}"
-            console.print(Text(f"{title}audit of {stage}: {count} in {audit.cases} test cases"))
-        for finding in audit.findings:
-            console.print(Text(f"  - {finding.text}"), soft_wrap=True)
+        new = [finding.text for finding in audit.findings if finding.text not in told]
+        told.update(new)
+        if not new:
+            continue
+        count = f"{len(new)} finding{'s' * (len(new) > 1)}"
+        again = "" if len(new) == len(audit.findings) else ", beside those above"
+        console.print(Text(f"{title}audit of {stage}: {count} in {audit.cases} test cases{again}"))
+        for text in new:
+            console.print(Text(f"  - {text}"), soft_wrap=True)
 
 
 def _metric(row: Beside) -> str:

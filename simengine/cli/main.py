@@ -190,10 +190,10 @@ def _print_run(finished: scenarios.Finished) -> None:
     print(f"run: {finished.path}")
 
 
-def _print_beside(report: scenarios.Report, title: str = "") -> None:
+def _print_beside(report: scenarios.Report, title: str = "", told: set[str] | None = None) -> None:
     beside.compared(report.compared, title)
     beside.published(report.published, title)
-    beside.audits(report.audit, title)
+    beside.audits(report.audit, title, told)
 
 
 def _print_counts(report: scenarios.Report) -> None:
@@ -214,8 +214,9 @@ def _print_counts(report: scenarios.Report) -> None:
 
 def _print_many(common: Path, report: scenarios.ManyReport) -> None:
     show.results_table(report.results())
+    told: set[str] = set()
     for name, one in report.variants.items():
-        _print_beside(one, f"{name}: ")
+        _print_beside(one, f"{name}: ", told)
     for name, one in report.variants.items():
         print(f"variant {name}: {one.events} events, {sum(one.costs.calls.values())} calls, hash {one.hash}")
         _print_counts(one)

@@ -17,13 +17,17 @@ Unit: TypeAlias = Literal["step", "s", "ms"]
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One item. ``title`` and ``category`` are readable text, ``raw_title`` and ``extra`` are as in the file."""
+    """One item. ``title`` and ``category`` are readable text, ``raw_title``, ``extra`` and ``domain`` as in the file.
+
+    ``domain`` is the part of the catalogue that the item belongs to, empty where the data tell of none.
+    """
 
     id: str
     title: str
     category: str = ""
     raw_title: str = ""
     extra: Mapping[str, str] = {}
+    domain: str = ""
 
 
 class Interaction(msgspec.Struct, frozen=True, gc=False):

@@ -10,9 +10,11 @@ from types import MappingProxyType
 from simengine.data.dataset import Item
 from simengine.data.order import natural_key
 from simengine.data.settings import ItemColumns
-from simengine.data.table import Table
+from simengine.data.table import Table, nearest
+from simengine.errors import InputError
 
 TITLE_FIELDS = ("title", "movie_title", "name")
+DOMAIN_FIELD = "domain"
 CATEGORY_FIELDS = ("category", "categories", "main_category", "class", "genre", "genres")
 
 _BREAK_TAG = re.compile(r"</?(?:br|div|img|p)\b[^<>]*(?:>|$)", re.IGNORECASE)
@@ -42,12 +44,14 @@ def make_items(table: Table, columns: ItemColumns, noun: str) -> tuple[Mapping[s
     title leaves nothing readable is called ``Untitled <noun> <id>``, which a note counts.
     """
     ids, raw_titles = table.ids(columns.id), table.texts(columns.title)
-    categories = table.texts(columns.category) if columns.category else [""] * len(table)
-    others = [name for name in table.columns if name not in (columns.id, columns.title, columns.category)]
+    categories, domains = (
+        table.texts(name) if name else [""] * len(table) for name in (columns.category, columns.domain)
+    )
+    others = [name for name in table.columns if name not in set(columns.model_dump().values())]
     extras = [table.texts(name) for name in others]
     items: dict[str, Item] = {}
     untitled = 0
-    for row, (item, raw_title, category) in enumerate(zip(ids, raw_titles, categories, strict=True)):
+    for row, (item, raw_title, category, domain) in enumerate(zip(ids, raw_titles, categories, domains, strict=True)):
         if item in items:
             remedy = f"Keep one {table.counted} an item."
             raise table.error(f"item {item} is listed twice", remedy, row=row)
@@ -59,6 +63,7 @@ def make_items(table: Table, columns: ItemColumns, noun: str) -> tuple[Mapping[s
             readable(category.replace("|", "; ")),
             raw_title,
             MappingProxyType({name: values[row] for name, values in zip(others, extras, strict=True)}),
+            domain,
         )
     notes = (f"{untitled} items have no readable title; they are called 'Untitled {noun} <id>'",) if untitled else ()
     return _ordered(items), notes
@@ -71,12 +76,36 @@ def items_of_log(ids: list[str]) -> tuple[Mapping[str, Item], tuple[str, ...]]:
     )
 
 
-def usual_columns(table: Table) -> ItemColumns:
-    """The columns of an atomic item table: the first title field that is there, and the first category field if any."""
+def usual_columns(table: Table, domain: str | None = None) -> ItemColumns:
+    """The columns of an atomic item table: the first title field that is there, and the first category field if any.
+
+    ``domain`` is the field of the domain; by default that of this name, if there is one.
+    """
     title, category = (
         next((field for field in fields if field in table), None) for fields in (TITLE_FIELDS, CATEGORY_FIELDS)
     )
-    return ItemColumns(id="item_id", title=title or TITLE_FIELDS[0], category=category)
+    usual = DOMAIN_FIELD if DOMAIN_FIELD in table else None
+    return ItemColumns(id="item_id", title=title or TITLE_FIELDS[0], category=category, domain=domain or usual)
+
+
+def of_domains(
+    items: Mapping[str, Item], domains: tuple[str, ...] | None, file: str
+) -> tuple[Mapping[str, Item], tuple[str, ...]]:
+    """The items of these domains, and notes; all where none are named. A domain that no item has is an error."""
+    known = sorted({item.domain for item in items.values()} - {""})
+    if domains is None:
+        return items, (f"{len(known)} domains: {', '.join(known)}",) if len(known) > 1 else ()
+    for domain in domains:
+        if domain not in known:
+            near = nearest(domain, known)
+            raise InputError(
+                f"there is no item of the domain {domain}; the domains are {', '.join(known) or 'not told'}",
+                remedy=(f"Did you mean {near}? " if near else "") + "The names are given by data.domains.",
+                file=file,
+                field="data.domains",
+            )
+    kept = MappingProxyType({key: item for key, item in items.items() if item.domain in domains})
+    return kept, (f"{len(kept)} of {len(items)} items are of the domains {', '.join(domains)}",)
 
 
 def _ordered(items: Mapping[str, Item]) -> Mapping[str, Item]:

@@ -50,21 +50,24 @@ def _shares(ratio: tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Ratio(BaseModel):
-    """Shares of training, validation and test on the global time line, all users together; they add up to 1."""
+    """Shares of training, validation and test, which add up to 1: on the global time line, all users together, or
+    ``by: user``, of the interactions of each."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     ratio: Annotated[tuple[NonNegativeFloat, ...], AfterValidator(_shares)]
+    by: Literal["timeline", "user"] = "timeline"
 
 
 class LogSettings(BaseModel):
     """What may be said of every log of interactions.
 
     ``noun`` is what prompts call an item. ``clock: step`` lets the k-th interaction of each user happen at k,
-    ``clock: time`` takes the timestamps; left out, the data decide. ``min_rating`` keeps the rows rated so high or
-    higher, then ``min_interactions`` the users who have so many rows or more, then ``users`` the first so many users in
-    the stated order. ``split`` is ``leave_one_out`` (user by user: the last for testing, the last but one to validate),
-    which a whole log gets where nothing is said, or ``{ratio: [train, validation, test]}``.
+    ``clock: time`` takes the timestamps; left out, the data decide. ``domains`` keeps the items of these domains and
+    the rows about them, then ``min_rating`` the rows rated so high or higher, then ``min_interactions`` the users who
+    have so many rows or more, then ``users`` the first so many users in the stated order. ``split`` is
+    ``leave_one_out`` (user by user: the last for testing, the last but one to validate), which a whole log gets where
+    nothing is said, or ``{ratio: [train, validation, test]}``, with ``by: user`` of each user's own interactions.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -72,21 +75,56 @@ class LogSettings(BaseModel):
     noun: str = "item"
     clock: Clock | None = None
     users: PositiveInt | None = None
+    domains: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     min_rating: float | None = None
     min_interactions: PositiveInt = 1
     split: Literal["leave_one_out"] | Ratio | None = None
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether these settings can be followed only where there are timestamps."""
+        return self.clock == "time" or (isinstance(self.split, Ratio) and self.split.by == "timeline")
 
 
 class AtomicSettings(LogSettings):
     """A folder of RecBole atomic files: split files (``*.train.inter`` ...) used as given, or one ``*.inter``.
 
     ``path`` is relative to the working directory, ``negatives`` to ``path``: a JSON-lines file of recorded negatives
-    (``user_id, pos_item_id, neg_item_ids``).
+    (``user_id, pos_item_id, neg_item_ids``). ``domain`` is the column of the item table that tells an item's domain,
+    by default ``domain`` where there is one.
     """
 
     format: Literal["atomic"]
     path: Path
     negatives: Path | None = None
+    domain: str | None = None
+
+
+class SourceSettings(LogSettings):
+    """A folder of files as their publishers give them out. ``path`` is relative to the working directory."""
+
+    path: Path
+
+
+class AmazonSettings(SourceSettings):
+    """Amazon Reviews of 2018 or 2023, below ``path`` in any folder: for each domain, which its files are named after,
+    ``Books.jsonl`` (or ``Books.json``, ``Books_5.json``) and ``meta_Books.jsonl``, plain or gzipped. ``domains`` says
+    which are read; the others are not opened."""
+
+    format: Literal["amazon"]
+
+
+class MovieLensSettings(SourceSettings):
+    """MovieLens: ``u.data`` and ``u.item``, ``ratings.dat`` and ``movies.dat``, or ``ratings.csv`` and ``movies.csv``."""
+
+    format: Literal["movielens"]
+
+
+class SteamSettings(SourceSettings):
+    """Steam: a file of reviews with ``reviews`` in its name (JSON lines or Python literals), and one of games with
+    ``games`` in its name (the same, or CSV); plain or gzipped."""
+
+    format: Literal["steam"]
 
 
 class LogColumns(BaseModel):
@@ -121,6 +159,7 @@ class ItemColumns(BaseModel):
     id: str
     title: str
     category: str | None = None
+    domain: str | None = None
 
 
 class ItemFile(ItemColumns):
@@ -138,7 +177,7 @@ class MappedSettings(LogSettings):
     def _columns_suffice(self) -> MappedSettings:
         wants = (
             ("clock: time", "time", self.clock == "time"),
-            ("a ratio split", "time", isinstance(self.split, Ratio)),
+            ("a ratio split", "time", self.needs_time),
             ("min_rating", "rating", self.min_rating is not None),
         )
         for what, role, wanted in wants:
@@ -244,6 +283,14 @@ class MarketSettings(BaseModel):
 
 
 DataSettings: TypeAlias = Annotated[
-    AtomicSettings | CsvSettings | ParquetSettings | GivenSettings | MarketSettings, Field(discriminator="format")
+    AtomicSettings
+    | CsvSettings
+    | ParquetSettings
+    | AmazonSettings
+    | MovieLensSettings
+    | SteamSettings
+    | GivenSettings
+    | MarketSettings,
+    Field(discriminator="format"),
 ]
 """One of these, told apart by ``format``."""

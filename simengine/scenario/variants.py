@@ -11,6 +11,7 @@ from simengine.errors import InputError, RunStopped
 from simengine.llm import LanguageModel
 from simengine.measure import Result, side_by_side
 from simengine.runlog import Reader
+from simengine.scenario.drawing import draw_variants
 from simengine.scenario.drive import Observer
 from simengine.scenario.folder import Folder
 from simengine.scenario.forking import fork
@@ -105,6 +106,7 @@ async def _go(
             stopped.remedy = f"{stopped.remedy}\n  or with all variants: simengine run --resume {common}"
             raise
     report = ManyReport(reports)
+    draw_variants(common, {name: one.results for name, one in reports.items()})
     (common / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     return report
 

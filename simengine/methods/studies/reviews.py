@@ -11,13 +11,13 @@ from pydantic import PositiveInt
 
 from simengine.data import Case
 from simengine.errors import UnitFailed
-from simengine.kernel import Agent, Branch, Context, Event
+from simengine.kernel import Agent, Branch, Context, Event, Version
 from simengine.llm.task import DECIDE_REVIEWED
 from simengine.methods.method import Handler
 from simengine.methods.studies.opinions import BEFORE, Decided, Look, Opinions, Sign
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import keep, tell
-from simengine.world import Edge, item, user
+from simengine.world import Edge, ident, item, user
 
 Side: TypeAlias = Literal["similar", "dissimilar"]
 
@@ -147,39 +147,44 @@ class Reviews:
         if not order.ok:
             return
         half = min(self._settings.read, len(order.value) // 2)
-        sides: dict[Side, Sequence[str]] = {"similar": order.value[:half], "dissimilar": order.value[-half:]}
+        sides: dict[Side, Sequence[Version]] = {"similar": order.value[:half], "dissimilar": order.value[-half:]}
+        again = partial(self._again, look=look, first=first.value, compared=order.value)
         await context.together(
             *(
-                Branch(
-                    f"decide/{sign}/{side}",
-                    (),
-                    partial(self._again, look=look, first=first.value, sign=sign, side=side, writers=writers),
-                )
+                Branch(f"decide/{sign}/{side}", (), partial(again, sign=sign, side=side, memories=memories))
                 for sign in SIGNS
-                for side, writers in sides.items()
+                for side, memories in sides.items()
             )
         )
 
-    async def _by_similarity(self, context: Context, look: Look) -> list[str]:
-        """The writers, the one whose memory is nearest to the test user's first."""
-        writers = context.event.data["writers"]
+    async def _by_similarity(self, context: Context, look: Look) -> list[Version]:
+        """The memories of the writers, the one that is nearest to the test user's first."""
         slot = self._known_by["user"]
-        memories = [await context.read(user(name), slot, by=look.user) for name in writers]
+        memories = [await context.read(user(name), slot, by=look.user) for name in context.event.data["writers"]]
         near = await self._asker.nearest(context, look.mine.value, [version.value for version in memories])
-        return [writers[at] for at in near]
+        return [memories[at] for at in near]
 
     async def _again(
-        self, context: Context, look: Look, first: Decided, sign: Sign, side: Side, writers: Sequence[str]
+        self,
+        context: Context,
+        look: Look,
+        first: Decided,
+        compared: Sequence[Version],
+        sign: Sign,
+        side: Side,
+        memories: Sequence[Version],
     ) -> None:
-        """The test user reads reviews of one sign by some writers, and decides anew."""
+        """The test user reads reviews of one sign by the writers of some memories, and decides anew.
+
+        All memories that were ``compared`` are causes of what is shown, as they say whose reviews these are.
+        """
         venue = self._venue(context.event.data["item"])
-        entries = [
-            entry for name in writers for entry in await context.entries(venue, _slot(sign, name), by=look.user)
-        ]
+        writers = [ident(version.agent) for version in memories]
+        entries = [entry for name in writers for entry in await context.entries(venue, _slot(sign, name), by=look.user)]
         if not entries:
             problem = f"none of the {side} writers has a {sign} review"
             raise UnitFailed(problem, reason="no_review", event=context.event.id)
-        shown = tell(context, venue, look.user, "reviews", None, because=entries)
+        shown = tell(context, venue, look.user, "reviews", None, because=[look.mine, *compared, *entries])
         more = {**first.slots, "side": side, "reviews": tuple(entry.value for entry in entries)}
         because = [first.message, shown]
         await self._opinions.decide(context, look, f"{sign} {side}", DECIDE_REVIEWED, more, because)

@@ -1,0 +1,90 @@
+"""Planting one preference, or taking it away, is paid for only in events that it can have come to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import runs
+
+from simengine import scenario as scenarios
+from simengine.llm.backends.lexical import Lexical
+from simengine.llm.layers.local import LOCAL
+from simengine.llm.request import Completion, Request
+from simengine.measure.contacts import merge_events, read_contacts
+from simengine.measure.reachability import outside, reach
+from simengine.runlog import Reader
+
+SEED_USER = "u3"
+TEXT = f"""
+name: reached
+seed: 5
+data: {{format: market, users: 24, items: 60, interests: 4, interactions: 5, seed: 4}}
+method: {{kind: agentcf}}
+llm: {{temperature: 1}}
+plant: {{statements: [{{preference: I like harpsichord lullabies., seeds: {{users: [{SEED_USER}]}}}}]}}
+stages: [{{optimize: {{}}}}, STAGE]
+"""
+STAGES = {
+    "none": "",
+    "rank": "{rank: {strategies: [B, B+R, B+H, LLMRank]}}",
+    "live": "{rank: {when: live}}",
+    "bias": "{bias: {by: position}}",
+    "probe": "{probe: {at: [start, 1, end]}}",
+    "reviews": "{reviews: {}}",
+    "discussion": "{discussion: {}}",
+    "cold_start": "{cold_start: {read: 2, pool: 6}}",
+    "advertising": "{advertising: {}}",
+}
+ON, OFF = "plant.enabled=true", "plant.enabled=false"
+
+
+class Drawing:
+    """Rules whose explanations are a draw of each call, as a model's are; counts which calls it was asked for."""
+
+    def __init__(self, seed: str) -> None:
+        self._rules = Lexical()
+        self._seed = seed
+        self.asked: list[str] = []
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.call)
+        answer = await self._rules.complete(request)
+        drawn = hashlib.blake2b(f"{self._seed} {request.call}".encode(), digest_size=4).hexdigest()
+        return Completion(text=answer.text.replace("Explanation: ", f"Explanation: {drawn}. "))
+
+
+def both(tmp_path: Path, stage: str, first: str, second: str) -> tuple[Any, Any, Drawing]:
+    """A run, its fork, and the model that the fork has asked."""
+    text = TEXT.replace(", STAGE", f", {stage}" if stage else "")
+    whole = runs.run(tmp_path / "run", first, text=text, backend=Drawing("parent"))
+    assert whole.report.failures == {}
+    model = Drawing("fork")
+    forked = asyncio.run(scenarios.fork(whole.path, [second], out=tmp_path / "fork", backend=model))
+    assert forked.report.failures == {}
+    return whole, forked, model
+
+
+@pytest.mark.parametrize(("first", "second"), [(ON, OFF), (OFF, ON)], ids=["control", "treatment"])
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_a_fork_pays_only_for_what_the_planting_reaches(tmp_path: Path, stage: str, first: str, second: str) -> None:
+    whole, forked, model = both(tmp_path, stage, first, second)
+    treatment, control = (whole, forked) if first == ON else (forked, whole)
+
+    def lines(run: Any) -> Reader:
+        return Reader(run.path / "events.jsonl")
+
+    contacts = read_contacts(merge_events(lines(control), lines(treatment)))
+    at = contacts.events.index(f"plant/0/{SEED_USER}")
+    reached = reach(contacts, {f"user:{SEED_USER}": at})
+    touched = {event for event, yes in zip(reached.events, reached.touched.tolist(), strict=True) if yes}
+    paid = {call.partition("#")[0] for call in model.asked if not call.startswith(LOCAL)}
+    assert paid and paid <= touched
+    assert len(touched) < len(contacts.events)  # or else it would say nothing
+    assert outside(reached, lines(control), lines(treatment)) == []
+    costs = forked.report.costs
+    assert costs.attempts == len(model.asked)
+    assert costs.reused == sum(costs.calls.values()) - costs.attempts > 0
