@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from simengine.llm.request import Completion, LanguageModel, Request
     from simengine.scenario.face import (
         check,
+        decay,
         read_scenario,
         replay,
         replay_async,
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     )
     from simengine.scenario.opened import Run, Table
     from simengine.scenario.schema import Scenario
+    from simengine.scenario.spread import Spread
 
 _FACE = "simengine.scenario.face"
 _ERRORS = "simengine.errors"
 _HOME = {
-    **dict.fromkeys(("check", "read_scenario", "replay", "replay_async", "resume", "resume_async"), _FACE),
+    **dict.fromkeys(("check", "decay", "read_scenario", "replay", "replay_async", "resume", "resume_async"), _FACE),
     **dict.fromkeys(("run", "run_async", "run_variants", "run_variants_async"), _FACE),
     **dict.fromkeys(("Run", "Table"), "simengine.scenario.opened"),
     **dict.fromkeys(("Completion", "LanguageModel", "Request"), "simengine.llm.request"),
@@ -36,6 +38,7 @@ _HOME = {
     "from_frame": "simengine.data.mapped",
     "Scenario": "simengine.scenario.schema",
     "Scripted": "simengine.llm.backends.scripted",
+    "Spread": "simengine.scenario.spread",
 }
 
 __all__ = [
@@ -50,8 +53,10 @@ __all__ = [
     "Scenario",
     "Scripted",
     "SimengineError",
+    "Spread",
     "Table",
     "check",
+    "decay",
     "from_frame",
     "read_scenario",
     "replay",

@@ -13,8 +13,9 @@ import pytest
 import simengine
 
 NAMES = """
-Completion Divergence InputError LanguageModel LogError Request Run RunStopped Scenario Scripted SimengineError Table
-check from_frame read_scenario replay replay_async resume resume_async run run_async run_variants run_variants_async
+Completion Divergence InputError LanguageModel LogError Request Run RunStopped Scenario Scripted SimengineError Spread
+Table check decay from_frame read_scenario replay replay_async resume resume_async run run_async run_variants
+run_variants_async
 """
 
 SCENARIO = """

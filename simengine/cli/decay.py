@@ -1,7 +1,8 @@
-"""The command decay: how planted preferences travelled and faded, as a table, ``decay.json`` and two figures."""
+"""The command decay: how planted preferences travelled and faded, as tables, ``decay.json`` and two figures."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simengine.measure.decay import Share
-from simengine.measure.decay_figure import draw_by_hop, draw_by_time
+from simengine.measure.decay import Decay, Share
 from simengine.measure.estimates import Estimate
-from simengine.scenario.propagation import Spread, measure_spread, pairs
+from simengine.scenario.propagation import measure_spread, pairs
+from simengine.scenario.spread import Probing, Spread
 
 _SHOWN = 10
 """How many agents outside of the possible reach, or false positives, are named."""
@@ -32,44 +33,83 @@ def decay(
         Path | None, typer.Option(metavar="FOLDER", help="Where to write; the folder of the first run by default.")
     ] = None,
 ) -> None:
-    """Measure how planted preferences travelled and faded: the table, decay.json, and figures by hop and over time."""
-    spread = measure_spread(pairs(runs, control))
+    """Measure how planted preferences travelled and faded: tables, decay.json, and figures by hop and over time."""
+    spread = asyncio.run(measure_spread(pairs(runs, control)))
     show(spread)
     folder = out or runs[0]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "decay.json"
     path.write_bytes(msgspec.json.format(msgspec.json.encode(spread), indent=2) + b"\n")
-    draw_by_hop(folder / "decay-by-hop.png", spread.decay)
-    draw_by_time(folder / "decay-over-time.png", spread.decay)
+    spread.plot(folder / "decay-by-hop.png")
+    spread.plot(folder / "decay-over-time.png", over="time")
     print(f"written: {path}, decay-by-hop.png and decay-over-time.png beside it")
 
 
 def show(spread: Spread, console: Console | None = None) -> None:
-    """Print what was measured."""
+    """Print what was measured: in full of runs together, and of several runs the main numbers beside one another."""
     console = console or Console()
-    found = spread.decay
-    rows = [(row.kind, f"{row.successes}/{row.trials}", _estimate(row.rate)) for row in found.transmission]
-    alone = found.spontaneous
-    rows.append(("no holder among the sources", f"{alone.successes}/{alone.trials}", _estimate(alone.rate)))
-    _table(console, "Passed on, per contact", ("contact", "passed", "rate [95%]"), rows)
-    _table(console, "Holders by hop from the seeds", _SHARES, [_share(row) for row in found.hops])
-    _table(console, "Holders by time since planting", _SHARES, [_share(row) for row in _changes(found.times)])
-    carried = [(f"{row.generation}", f"{row.carriers}", _estimate(row.number)) for row in found.reproduction]
-    _table(console, "Whom carriers brought it to", ("generation", "carriers", "agents each [95%]"), carried)
-    fit, loss = found.fit, found.loss
-    lines = [
-        f"share by hop = r^hop: r {_estimate(fit.kept)}, half-life {_estimate(fit.half_life)} hops, deviance "
-        f"{_number(fit.deviance)} on {fit.freedom} degrees of freedom (p {_number(fit.p)})",
-        f"lost again: {loss.losses} of {loss.spells} spells, half-life {_estimate(loss.half_life)} in the log's time, "
-        f"Weibull shape {_number(loss.shape)} (p {_number(loss.p)} of the exponential)",
-    ]
-    for line in (*lines, *found.notes):
-        console.print(Text(line), soft_wrap=True)
+    if len(spread.runs) > 1:
+        _show_beside(spread, console)
+    if spread.decay is not None:
+        _show_decay(spread.decay, spread.controlled, console)
+    _show_notes(spread, console)
     _show_probes(spread, console)
     _show_strays(spread, console)
 
 
-_SHARES = ("at", "agents", "holders", "share [95%]", "control", "net of control [95%]")
+def _show_beside(spread: Spread, console: Console) -> None:
+    rows = [
+        (
+            one.run,
+            _below(one.decay.transmission[0].rate, 2),
+            _below(one.decay.fit.kept, 2),
+            _below(one.decay.fit.half_life, 2),
+            _below(one.decay.loss.half_life, 2),
+            _below(one.decay.times[-1].net, 3),
+        )
+        for one in spread.runs
+    ]
+    names = (
+        "run",
+        "passed on\nper contact",
+        "kept\nper hop",
+        "half-life\nin hops",
+        "half-life\nin time",
+        "share\nat end",
+    )
+    _table(console, "Runs beside one another, net of their controls [95%]", names, rows, gap=1)
+
+
+def _show_decay(found: Decay, controlled: bool, console: Console) -> None:
+    rows = [(row.kind, f"{row.successes}/{row.trials}", _estimate(row.rate)) for row in found.transmission]
+    alone = found.spontaneous
+    rows.append(("no holder among the sources", f"{alone.successes}/{alone.trials}", _estimate(alone.rate)))
+    _table(console, "Passed on, per contact", ("contact", "passed", "rate [95%]"), rows)
+    _show_shares("Holders by hop from the seeds", "hop", found.hops, controlled, console)
+    _show_shares("Holders by time since planting", "time", list(_changes(found.times)), controlled, console)
+    carried = [(f"{row.generation}", f"{row.carriers}", _estimate(row.number)) for row in found.reproduction]
+    _table(console, "Whom carriers brought it to", ("generation", "carriers", "agents each [95%]"), carried)
+    fit, loss = found.fit, found.loss
+    lines = (
+        f"share by hop = r^hop: r {_estimate(fit.kept)}, half-life {_estimate(fit.half_life)} hops; deviance "
+        f"{_number(fit.deviance)} on {fit.freedom} degrees of freedom (p {_number(fit.p)})",
+        f"lost again: {loss.losses} of {loss.spells} spells, half-life {_estimate(loss.half_life)} in the log's time; "
+        f"Weibull shape {_number(loss.shape)} (p {_number(loss.p)} of the exponential)",
+    )
+    for line in lines:
+        console.print(Text(line))
+    console.print()
+
+
+def _show_shares(title: str, at: str, shares: Sequence[Share], controlled: bool, console: Console) -> None:
+    names = (at, "holders", "share [95%]", "control", "net of control [95%]")
+    rows = [
+        (f"{row.at:g}", f"{row.holders}/{row.agents}", *map(_estimate, (row.share,)), _number(row.control.value),
+         _estimate(row.net))
+        for row in shares
+    ]  # fmt: skip
+    shown = len(names) if controlled else names.index("control")
+    _table(console, title, names[:shown], [row[:shown] for row in rows])
 
 
 def _changes(rows: Sequence[Share]) -> Iterator[Share]:
@@ -80,18 +120,28 @@ def _changes(rows: Sequence[Share]) -> Iterator[Share]:
             yield row
 
 
+def _show_notes(spread: Spread, console: Console) -> None:
+    notes = spread.decay.notes if spread.decay is not None else spread.runs[0].decay.notes
+    lacking = ", ".join(one.run for one in spread.runs if one.control is None)
+    without = [f"There is no control of {lacking}: nobody is taken to hold it anyway."] if lacking else []
+    for note in (*notes, *without):
+        console.print(Text(f"note: {note}"))
+
+
 def _show_probes(spread: Spread, console: Console) -> None:
-    rows = [
-        (row.at, row.preference, *(_count(value) for value in (row.users, row.answers, row.words, row.similar)),
-         _count(row.unread), _count(row.control))
-        for row in spread.probes
-    ]  # fmt: skip
-    names = ("asked at", "preference", "users", "say yes", "by words", "by similarity", "unread", "control")
-    _table(console, "Probes", names, rows)
-    ways = [
-        (f"{way.first} / {way.second}", f"{way.n}", _number(way.agree), _number(way.kappa)) for way in spread.agreement
+    """Of one run by statement, of several by run."""
+    one = len(spread.runs) == 1
+    rows: dict[tuple[str, str], list[Probing]] = {}
+    for row in spread.probes:
+        rows.setdefault((row.preference if one else row.run, row.at), []).append(row)
+    ways = ("users", "answers", "words", "similar", "unread", "control")
+    table = [(*key, *(_total([getattr(row, way) for row in found]) for way in ways)) for key, found in rows.items()]
+    names = ("preference" if one else "run", "asked", "n", "yes", "words", "similar", "unread", "control")
+    _table(console, "Probes: who holds it by answers, words and similarity", names, table)
+    agree = [
+        (f"{row.first} / {row.second}", f"{row.n}", _number(row.agree), _number(row.kappa)) for row in spread.agreement
     ]
-    _table(console, "Agreement of the ways to tell", ("ways", "probes", "agree", "kappa"), ways)
+    _table(console, "Agreement of the ways to tell", ("ways", "probes", "agree", "kappa"), agree)
 
 
 def _show_strays(spread: Spread, console: Console) -> None:
@@ -100,32 +150,40 @@ def _show_strays(spread: Spread, console: Console) -> None:
     console.print(Text(f"probes answered with yes outside of the possible reach: {len(positives)} {named}".rstrip()))
     strays = ", ".join(f"{row.agent} at {row.event}" for row in spread.outside[:_SHOWN])
     said = f"agents that differ from the control outside of the possible reach: {len(spread.outside)} {strays}"
-    console.print(Text(said.rstrip()), soft_wrap=True)
+    console.print(Text(said.rstrip()))
 
 
-def _table(console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+def _table(console: Console, title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]], gap: int = 2) -> None:
+    """A table whose first column is text, of which what is too long goes on below, and whose others are numbers."""
     if not rows:
         return
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] or column == "preference" else "right")
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap, 0, 0)
+    )
+    for at, column in enumerate(columns):
+        table.add_column(column, justify="right" if at else "left", no_wrap=at > 0, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
-
-
-def _share(row: Share) -> tuple[str, ...]:
-    shares = (_estimate(row.share), _number(row.control.value), _estimate(row.net))
-    return f"{row.at:g}", str(row.agents), str(row.holders), *shares
+    console.print()
 
 
 def _estimate(found: Estimate) -> str:
     return f"{_number(found.value)} [{_number(found.low)}, {_number(found.high)}]"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None or not math.isfinite(value) else f"{value:.3g}"
+def _below(found: Estimate, decimals: int) -> str:
+    """The interval in a line of its own, where many stand side by side."""
+    return f"{_number(found.value)}\n[{_number(found.low, decimals)}, {_number(found.high, decimals)}]"
 
 
-def _count(value: int | None) -> str:
-    return "-" if value is None else str(value)
+def _number(value: float | None, decimals: int = 3) -> str:
+    """Three digits, and of numbers between 0 and 1 so many decimals."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.{decimals}f}" if 0 < abs(value) < 1 else f"{value:.3g}"
+
+
+def _total(counts: Sequence[int | None]) -> str:
+    known = [count for count in counts if count is not None]
+    return str(sum(known)) if len(known) == len(counts) else "-"

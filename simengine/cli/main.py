@@ -18,6 +18,7 @@ from rich.console import Console
 from simengine import scenario as scenarios
 from simengine.cli import beside, live, show
 from simengine.cli.compare import compare
+from simengine.cli.data import data
 from simengine.cli.decay import decay
 from simengine.cli.trace import trace
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
@@ -149,6 +150,7 @@ def schema() -> None:
     print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
 
 
+app.add_typer(data, name="data")
 app.command()(trace)
 app.command()(decay)
 app.command()(compare)

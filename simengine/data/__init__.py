@@ -13,9 +13,19 @@ from simengine.data.negatives import (
     redrawn,
     with_drawn_candidates,
 )
-from simengine.data.settings import AtomicSettings, CsvSettings, DataSettings, MarketSettings, ParquetSettings
+from simengine.data.settings import (
+    AmazonSettings,
+    AtomicSettings,
+    CsvSettings,
+    DataSettings,
+    MarketSettings,
+    MovieLensSettings,
+    ParquetSettings,
+    SteamSettings,
+)
 
 __all__ = [
+    "AmazonSettings",
     "AtomicSettings",
     "Case",
     "CsvSettings",
@@ -25,9 +35,11 @@ __all__ = [
     "Interactions",
     "Item",
     "MarketSettings",
+    "MovieLensSettings",
     "ParquetSettings",
     "PopularityNegatives",
     "RecordedNegatives",
+    "SteamSettings",
     "Truth",
     "Unit",
     "by_popularity",

@@ -23,7 +23,7 @@ def read_table(path: Path, *, numeric: bool = True) -> Table:
     """
     data, sha256 = _read_lines(path)
     header, _, body = data.partition(b"\n")
-    types = _parse_header(header, str(path))
+    types = parse_header(header, str(path))
     are_numeric = [numeric and kind == "float" for kind in types.values()]
     columns = read_columns(body, list(types), are_numeric, str(path))
     return Table(str(path), columns, sha256)
@@ -44,7 +44,7 @@ def _read_lines(path: Path) -> tuple[bytes, str]:
     return data if not data or data.endswith(b"\n") else data + b"\n", sha256
 
 
-def _parse_header(line: bytes, file: str) -> dict[str, str]:
+def parse_header(line: bytes, file: str) -> dict[str, str]:
     """Field names and types of the header line, in order."""
     header = decode(line, file)
     fields = header.split("\t")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from simengine.data.catalogue_words import DOMAINS, STYLES
@@ -45,21 +45,27 @@ def domain_of(number: int, interests: int, domains: int) -> int:
     return number // interests % domains
 
 
-def phrases(interest: int, domains: int) -> tuple[str, ...]:
-    """All styles and features of an interest in the first so many domains: who names one, names the interest."""
-    return tuple(phrase for style, features in STYLES[INTERESTS[interest]][:domains] for phrase in (style, *features))
+def shelves(items: int, interests: int, domains: int) -> list[list[int]]:
+    """The numbers of the items of each domain."""
+    return [
+        [number for number in range(items) if domain_of(number, interests, domains) == domain]
+        for domain in range(domains)
+    ]
 
 
-def make_items(items: int, interests: int, domains: int, stream: random.Random) -> Mapping[str, Item]:
-    """So many items by id. A category is a style and some of its features, behind the domain where there are several.
+def phrases(interest: int, domain: str) -> tuple[str, ...]:
+    """The style and the features of an interest in a domain: who names one, names the interest."""
+    style, features = STYLES[INTERESTS[interest]][DOMAINS.index(domain)]
+    return style, *features
 
-    The domain stands in ``extra``.
-    """
+
+def make_items(items: int, interests: int, domains: Sequence[str], stream: random.Random) -> Mapping[str, Item]:
+    """So many items by id. A category is a style and some of its features, behind the domain if there are several."""
     made = {}
     for number in range(items):
-        domain = domain_of(number, interests, domains)
-        style, features = STYLES[INTERESTS[interest_of(number, interests)]][domain]
-        parts = [DOMAINS[domain]] * (domains > 1) + [style, *stream.sample(features, FEATURES)]
+        domain = domains[domain_of(number, interests, len(domains))]
+        style, *features = phrases(interest_of(number, interests), domain)
+        parts = [domain] * (len(domains) > 1) + [style, *stream.sample(features, FEATURES)]
         name, ident = title(number), f"i{number + 1}"
-        made[ident] = Item(ident, name, "; ".join(parts), name, MappingProxyType({"domain": DOMAINS[domain]}))
+        made[ident] = Item(ident, name, "; ".join(parts), name, domain=domain)
     return MappingProxyType(made)

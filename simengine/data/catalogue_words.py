@@ -1,6 +1,8 @@
 """The words of the invented catalogue: interests that run through albums, films, books and games. All made up.
 
-Every style and every feature belongs to one interest and one domain, so that whoever names it names the interest.
+Every style and every feature belongs to one interest and one domain, so that whoever names it names the interest. An
+interest has no word in common between two domains: that they belong together can be learned from what users take, and
+not from how items are called.
 """
 
 from __future__ import annotations
@@ -11,89 +13,89 @@ from types import MappingProxyType
 DOMAINS = ("album", "film", "book", "game")
 """The kinds of things that an invented market can sell, each a domain; a market uses the first so many."""
 
-# Each interest: for each domain the kind that it stands before in the name of a style, and what is typical of it.
+# Each interest: for each domain the name of its style there, and what is typical of it.
 _WORDS = {
     "Harbour": (
-        "Brass: warm trumpets, slow marches, fog horns, dockside choirs, valve solos, dusk tempo",
-        "Noir: wet quays, weary smugglers, harbour fog, last ferries",
-        "Mysteries: missing cargo, gruff pilots, tide tables, quayside inns",
-        "Tycoon: crane loading, ship routes, customs deals, pier upgrades",
+        "Harbour Brass: warm trumpets, slow marches, fog horns, dockside choirs, valve solos, dusk tempo",
+        "Rainy Noir: wet cobbles, weary smugglers, weak lamplight, last ferries",
+        "Wharf Mysteries: missing cargo, gruff pilots, tide tables, quayside inns",
+        "Port Tycoon: crane loading, ship routes, customs deals, pier upgrades",
     ),
     "Glass": (
-        "Techno: crisp sequencers, cold pulses, bell tones, four-on-the-floor, loops, strobe tempo",
-        "Thriller: mirrored offices, surveillance, icy dialogue, lift scenes",
-        "Futures: cities under domes, clean prose, uneasy robots, logic traps",
-        "Puzzlers: light beams, prism locks, silent chambers, rewinds",
+        "Glass Techno: crisp sequencers, cold pulses, bell tones, four-on-the-floor, loops, strobe tempo",
+        "Mirror Thriller: mirrored offices, surveillance, icy dialogue, lift scenes",
+        "Clockwork Futures: cities under domes, clean prose, uneasy robots, logic traps",
+        "Prism Puzzlers: light beams, prism locks, silent chambers, rewinds",
     ),
     "Orchard": (
-        "Folk: plucked strings, harvest songs, close harmony, wooden flutes, ballads, porch tempo",
-        "Drama: family farms, first love, late summers, village fetes",
-        "Sagas: three generations, cider feuds, letters home, recipes",
-        "Farming: crop seasons, beekeeping, market stalls, barn building",
+        "Orchard Folk: plucked strings, harvest songs, close harmony, wooden flutes, ballads, porch tempo",
+        "Rural Drama: family quarrels, first love, late summers, village fetes",
+        "Lineage Sagas: three generations, cider feuds, letters home, recipes",
+        "Greenfield Farming: crop seasons, beekeeping, market stalls, barn building",
     ),
     "Granite": (
-        "Metal: down-tuned guitars, double bass drums, growls, epic suites, riffs, charging tempo",
-        "Action: cliff chases, stunt climbs, one-liners, avalanches",
-        "Fantasy: dwarven halls, oaths, runes, sieges",
-        "Combat: heavy armour, boss fights, shield walls, combo moves",
+        "Granite Metal: down-tuned guitars, double bass drums, growls, epic suites, riffs, charging tempo",
+        "Summit Action: cliff chases, stunt climbs, one-liners, avalanches",
+        "Stonehold Fantasy: dwarven halls, oaths, runes, sieges",
+        "Vanguard Combat: heavy armour, boss fights, shield walls, combo moves",
     ),
     "Velvet": (
-        "Soul: smooth vocals, organ chords, tender lyrics, backing choirs, slow grooves, late tempo",
-        "Romance: ballrooms, longing glances, candlelight, second chances",
-        "Romances: secret diaries, slow courtship, witty heroines, grand houses",
-        "Dating: heart meters, gift giving, branching talk, confessions",
+        "Velvet Soul: smooth vocals, organ chords, tender lyrics, backing choirs, slow grooves, late tempo",
+        "Ballroom Romance: ballrooms, longing glances, candlelight, second chances",
+        "Parlour Novels: secret diaries, patient courtship, witty heroines, grand houses",
+        "Sweetheart Dating: heart meters, gift giving, branching talk, confessions",
     ),
     "Desert": (
-        "Blues: slide guitar, dusty rhythm, call and response, hand claps, laments, walking tempo",
-        "Western: lone riders, standoffs, dry towns, saddle songs",
-        "Travels: caravans, oasis nights, camel lore, star maps",
-        "Survival: water hunting, sandstorms, scrap crafting, heat gauges",
+        "Desert Blues: slide guitar, dusty rhythm, call and response, hand claps, laments, walking tempo",
+        "Frontier Western: lone riders, standoffs, dry towns, saddle songs",
+        "Nomad Travels: caravans, oasis nights, camel lore, star maps",
+        "Dune Survival: water hunting, sandstorms, scrap crafting, heat gauges",
     ),
     "Paper": (
-        "Chamber: string quartet, quiet counterpoint, prepared piano, fugues, miniatures, rubato",
-        "Animation: cut-out figures, handmade sets, gentle jokes, narrators",
-        "Essays: footnotes, library walks, wordplay, marginal sketches",
-        "Cards: deck building, folded boards, bluffing, dealt hands",
+        "Paper Chamber: string quartet, quiet counterpoint, prepared piano, fugues, miniatures, rubato",
+        "Puppet Animation: cut-out figures, handmade sets, gentle jokes, narrators",
+        "Pencil Essays: footnotes, library walks, wordplay, marginal sketches",
+        "Tabletop Cards: deck building, folded boards, bluffing, dealt hands",
     ),
     "Neon": (
-        "Pop: bright synths, big choruses, handclaps, radio hooks, key changes, dancing tempo",
-        "Musical: dance numbers, spotlights, rooftop duets, glitter",
-        "Celebrity: backstage gossip, tour buses, fame diaries, fan clubs",
-        "Racing: drift corners, turbo boosts, night circuits, tuned cars",
+        "Neon Pop: bright synths, big choruses, handclaps, radio hooks, key changes, dancing tempo",
+        "Showtime Musical: dance numbers, spotlights, rooftop duets, glitter",
+        "Stardom Lives: backstage gossip, tour buses, fame diaries, fan clubs",
+        "Nitro Racing: drift corners, turbo boosts, night circuits, tuned cars",
     ),
     "Copper": (
-        "Jazz: muted horns, brushed drums, long solos, blue notes, upright bass, swing tempo",
-        "Caper: heist crews, safecracking, double crosses, getaway vans",
-        "Detectives: private eyes, smoky clubs, red herrings, locked rooms",
-        "Heists: stealth routes, lock picking, guard patrols, disguises",
+        "Copper Jazz: muted horns, brushed drums, long solos, blue notes, upright bass, swing tempo",
+        "Sly Caper: charming crooks, safecracking, double crosses, getaway vans",
+        "Gumshoe Detectives: private eyes, smoky clubs, red herrings, locked rooms",
+        "Shadow Heists: stealth routes, vault drilling, guard patrols, disguises",
     ),
     "Tide": (
-        "Ambient: drifting pads, field recordings, long reverb, drones, no drums, still tempo",
-        "Documentary: coral gardens, whale calls, patient camerawork, research boats",
-        "Poetry: shorelines, free verse, moons, salt winds",
-        "Diving: free exploring, sunken wrecks, oxygen tanks, fish logs",
+        "Tide Ambient: drifting pads, field recordings, long reverb, drones, no drums, still tempo",
+        "Reef Documentary: coral gardens, whale calls, patient camerawork, research boats",
+        "Seaside Poetry: shorelines, blank verse, moons, salt winds",
+        "Deepwater Diving: free exploring, sunken wrecks, oxygen tanks, fish logs",
     ),
     "Market": (
-        "Ska: off-beat guitar, brisk horns, toasting, organ stabs, street stories, skipping tempo",
-        "Comedy: mistaken parcels, loud aunts, bargaining, chase scenes",
-        "Satire: small-town politics, con men, absurd laws, gossip columns",
-        "Trading: price haggling, warehouse stock, auction bids, rival shops",
+        "Market Ska: off-beat guitar, brisk horns, toasting, organ stabs, street stories, skipping tempo",
+        "Muddle Comedy: mistaken parcels, loud aunts, bargaining, chase scenes",
+        "Parish Satire: small-town politics, con men, absurd laws, gossip columns",
+        "Bazaar Trading: price haggling, warehouse stock, auction bids, rival shops",
     ),
     "Lantern": (
-        "Rap: dense rhymes, sampled strings, story verses, deep bass, scratches, head-nod tempo",
-        "Horror: creaking stairs, old curses, candle searches, jump scares",
-        "Ghosts: haunted mills, whispered names, winter tales, unreliable witnesses",
-        "Dungeons: torch light, trapped chests, skeleton hordes, map drawing",
+        "Lantern Rap: dense rhymes, sampled strings, story verses, deep bass, scratches, head-nod tempo",
+        "Attic Horror: creaking stairs, old curses, candle searches, jump scares",
+        "Phantom Tales: haunted mills, whispered names, winter tales, unreliable witnesses",
+        "Crypt Dungeons: torch light, trapped chests, skeleton hordes, map drawing",
     ),
 }
 
 
-def _styles(interest: str, lines: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    parts = (line.split(": ") for line in lines)
-    return tuple((f"{interest} {kind}", tuple(features.split(", "))) for kind, features in parts)
+def _style(line: str) -> tuple[str, tuple[str, ...]]:
+    name, features = line.split(": ")
+    return name, tuple(features.split(", "))
 
 
 STYLES: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]] = MappingProxyType(
-    {interest: _styles(interest, lines) for interest, lines in _WORDS.items()}
+    {interest: tuple(map(_style, lines)) for interest, lines in _WORDS.items()}
 )
 """For each interest, in each of ``DOMAINS``, the name of its style and the features that are typical of it."""

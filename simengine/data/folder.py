@@ -8,10 +8,10 @@ from pathlib import Path
 
 from simengine.data.assemble import Candidates, Part, Rows, assemble, no_candidates
 from simengine.data.atomic import read_table
-from simengine.data.dataset import Dataset
-from simengine.data.items import make_items, usual_columns
+from simengine.data.dataset import Dataset, Item
+from simengine.data.items import DOMAIN_FIELD, make_items, of_domains, usual_columns, with_domains_of
 from simengine.data.negatives import read_recorded
-from simengine.data.settings import AtomicSettings, LogColumns, Ratio
+from simengine.data.settings import AtomicSettings, LogColumns
 from simengine.data.splits import read_candidates, read_splits
 from simengine.data.table import Table, digest
 from simengine.data.whole_log import read_log
@@ -24,9 +24,13 @@ def load_folder(settings: AtomicSettings) -> Dataset:
     """The data set that lies in a folder of atomic files. Raises :class:`InputError` with file, line and field."""
     files = _find(settings.path)
     item_table = read_table(files.items, numeric=False)
-    items, notes = make_items(item_table, usual_columns(item_table), settings.noun)
+    log = read_table(files.log) if files.log is not None else None
+    items, left_out, notes = _read_items(item_table, log, settings)
     positions = {item: position for position, item in enumerate(items)}
-    rows, digests = _read_rows(files, positions, settings)
+    if log is not None:
+        rows, digests = _read_log(log, positions, left_out, settings), {"log": log.sha256}
+    else:
+        rows, digests = _read_splits(files.splits, positions, settings)
     digests["items"] = item_table.sha256
     candidates: Candidates = no_candidates
     if files.random is not None:
@@ -90,20 +94,38 @@ def _single(folder: Path, pattern: str) -> Path | None:
     return paths[0] if paths else None
 
 
-def _read_rows(files: _Files, positions: Mapping[str, int], settings: AtomicSettings) -> tuple[Rows, dict[str, str]]:
+def _read_items(
+    table: Table, log: Table | None, settings: AtomicSettings
+) -> tuple[Mapping[str, Item], tuple[str, ...], tuple[str, ...]]:
+    """The items that are kept, the ids of those of other domains, and notes.
+
+    A domain that the item table does not tell is taken from the log; where both do, the item table counts.
+    """
+    field = settings.domain or DOMAIN_FIELD
+    by_log = log is not None and field in log and field not in table
+    items, notes = make_items(table, usual_columns(table, None if by_log else settings.domain), settings.noun)
+    if log is not None and field in log:
+        items, more = with_domains_of(log, field, items, fill=by_log)
+        notes = (*notes, *more)
+    kept, more = of_domains(items, settings.domains, table.file)
+    return kept, tuple(item for item in items if item not in kept), (*notes, *more)
+
+
+def _read_log(log: Table, positions: Mapping[str, int], left_out: tuple[str, ...], settings: AtomicSettings) -> Rows:
+    columns = LogColumns(
+        user="user_id",
+        item="item_id",
+        time="timestamp" if settings.needs_time or "timestamp" in log else None,
+        rating="rating" if settings.min_rating is not None or "rating" in log else None,
+    )
+    return read_log(log, columns, positions, settings, left_out)
+
+
+def _read_splits(
+    files: Mapping[Part, Path], positions: Mapping[str, int], settings: AtomicSettings
+) -> tuple[Rows, dict[str, str]]:
     """The rows, and the SHA-256 of each file that they come from, by role."""
-    if files.log is not None:
-        table = read_table(files.log)
-        timed = settings.clock == "time" or isinstance(settings.split, Ratio) or "timestamp" in table
-        rated = settings.min_rating is not None or "rating" in table
-        columns = LogColumns(
-            user="user_id",
-            item="item_id",
-            time="timestamp" if timed else None,
-            rating="rating" if rated else None,
-        )
-        return read_log(table, columns, positions, settings), {"log": table.sha256}
-    tables = {part: read_table(path) for part, path in files.splits.items()}
+    tables = {part: read_table(path) for part, path in files.items()}
     _check_settings(settings, next(iter(tables.values())))
     rows = read_splits(tables, positions, settings.users)
     if not rows.users:
@@ -124,7 +146,11 @@ def _check_settings(settings: AtomicSettings, table: Table) -> None:
                 line=1,
                 field=field,
             )
-    for setting, wanted in (("split", settings.split is not None), ("min_interactions", settings.min_interactions > 1)):
+    for setting, wanted in (
+        ("split", settings.split is not None),
+        ("min_interactions", settings.min_interactions > 1),
+        ("domains", settings.domains is not None),
+    ):
         if wanted:
             raise table.error(
                 f"split files are used as given, so data.{setting} cannot be",

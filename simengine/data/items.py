@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from simengine.data.dataset import Item
 from simengine.data.order import natural_key
 from simengine.data.settings import ItemColumns
@@ -86,6 +88,28 @@ def usual_columns(table: Table, domain: str | None = None) -> ItemColumns:
     )
     usual = DOMAIN_FIELD if DOMAIN_FIELD in table else None
     return ItemColumns(id="item_id", title=title or TITLE_FIELDS[0], category=category, domain=domain or usual)
+
+
+def with_domains_of(
+    log: Table, field: str, items: Mapping[str, Item], fill: bool
+) -> tuple[Mapping[str, Item], tuple[str, ...]]:
+    """The items, with the domains that the rows of a log tell if ``fill``; and a note of rows that tell another."""
+    ids, told = log.ids("item_id"), log.texts(field)
+    if not fill:
+        others = sum(domain != items[item].domain for item, domain in zip(ids, told, strict=True) if item in items)
+        note = f"{others} interactions name another {field} than the item table, which counts"
+        return items, (note,) if others else ()
+    domains: dict[str, str] = {}
+    for row, (item, domain) in enumerate(zip(ids, told, strict=True)):
+        if domains.setdefault(item, domain) != domain:
+            raise log.error(
+                f"item {item} is of the domain {domain!r} here, and of {domains[item]!r} before",
+                f"An item has one domain: give the items two ids, or name the domain in the item table as {field}.",
+                row=row,
+                field=field,
+            )
+    filled = {key: msgspec.structs.replace(item, domain=domains.get(key, "")) for key, item in items.items()}
+    return MappingProxyType(filled), ()
 
 
 def of_domains(

@@ -6,7 +6,16 @@ from simengine.data.dataset import Dataset
 from simengine.data.folder import load_folder
 from simengine.data.mapped import load_mapped
 from simengine.data.market import make_market
-from simengine.data.settings import AtomicSettings, DataSettings, GivenSettings, MarketSettings
+from simengine.data.settings import (
+    AtomicSettings,
+    CsvSettings,
+    DataSettings,
+    GivenSettings,
+    MarketSettings,
+    ParquetSettings,
+)
+from simengine.data.sources import load_source
+from simengine.data.sources.lines import LoggedReading
 from simengine.errors import InputError
 
 
@@ -22,4 +31,6 @@ def load(settings: DataSettings) -> Dataset:
         return make_market(settings)
     if isinstance(settings, AtomicSettings):
         return load_folder(settings)
-    return load_mapped(settings)
+    if isinstance(settings, CsvSettings | ParquetSettings):
+        return load_mapped(settings)
+    return load_source(settings, LoggedReading())

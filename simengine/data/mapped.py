@@ -12,7 +12,7 @@ from simengine.data.assemble import assemble
 from simengine.data.csvfile import read_csv
 from simengine.data.dataset import Dataset
 from simengine.data.frames import read_frame, read_parquet
-from simengine.data.items import items_of_log, make_items
+from simengine.data.items import items_of_log, make_items, of_domains
 from simengine.data.settings import (
     CsvSettings,
     FrameSettings,
@@ -49,16 +49,17 @@ def from_frame(
     noun: str = "item",
     clock: Literal["step", "time"] | None = None,
     users: int | None = None,
+    domains: tuple[str, ...] | None = None,
     min_rating: float | None = None,
     min_interactions: int = 1,
-    split: Literal["leave_one_out"] | Mapping[str, tuple[float, float, float]] | None = None,
+    split: Literal["leave_one_out"] | Mapping[str, Any] | None = None,
 ) -> Dataset:
     """A data set from a data frame with one row an interaction.
 
     A frame is anything of pandas, polars or pyarrow, or a mapping of column names to lists. ``columns`` names its
     columns by role: ``user``, ``item``, and where there are such ``rating`` and ``time`` (dates, or seconds or
     milliseconds since 1970). ``items`` is the frame of the item table, ``item_columns`` names its ``id``, ``title`` and
-    perhaps ``category``. The rest is as under ``data`` in a scenario. Neither frame is changed or kept.
+    perhaps ``category`` and ``domain``. The rest is as under ``data`` in a scenario. Neither frame is changed or kept.
 
     Raises :class:`InputError` with row (the first is row 0) and column.
     """
@@ -68,6 +69,7 @@ def from_frame(
         noun=noun,
         clock=clock,
         users=users,
+        domains=domains,
         min_rating=min_rating,
         min_interactions=min_interactions,
         split=split,
@@ -98,8 +100,10 @@ def _dataset(
     else:
         digests["items"] = item_table.sha256
         items, more = make_items(item_table, columns, settings.noun)
-    rows = read_log(log, settings.columns, {item: position for position, item in enumerate(items)}, settings)
-    return assemble(rows, items, name=name, noun=settings.noun, digest=digest(digests), notes=(*notes, *more))
+    kept, said = of_domains(items, settings.domains, log.file if item_table is None else item_table.file)
+    positions = {item: position for position, item in enumerate(kept)}
+    rows = read_log(log, settings.columns, positions, settings, (item for item in items if item not in kept))
+    return assemble(rows, kept, name=name, noun=settings.noun, digest=digest(digests), notes=(*notes, *more, *said))
 
 
 def _read_file(settings: CsvSettings | ParquetSettings, path: Path, wanted: Wanted) -> tuple[Table, Notes]:
@@ -115,7 +119,7 @@ def _log_columns(columns: LogColumns, setting: str) -> Wanted:
 
 
 def _item_columns(columns: ItemColumns, setting: str) -> Wanted:
-    named = {"id": columns.id, "title": columns.title, "category": columns.category}
+    named = {"id": columns.id, "title": columns.title, "category": columns.category, "domain": columns.domain}
     return Wanted({setting + role: name for role, name in named.items() if name is not None})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import random
 from bisect import bisect_right
@@ -13,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from simengine.data.assemble import Rows, assemble, leave_one_out
-from simengine.data.catalogue import domain_of, interest_of, make_items
+from simengine.data.catalogue import domain_of, interest_of, make_items, shelves
 from simengine.data.dataset import Dataset
 from simengine.data.market_truth import Truth, market_truth, stream
 from simengine.data.settings import Fashion, MarketSettings
@@ -29,12 +30,13 @@ _DAY = 86_400
 def make_market(settings: MarketSettings) -> Dataset:
     """The market of these settings, split leave-one-out; the candidates of a test are what was shown at that visit.
 
-    At a visit a user is shown items that he has not taken yet, drawn by a Zipf law over a random ranking of all items,
-    and takes one of them, drawn by how much he likes its interest in its domain at that time; on the null market by
-    lot. So whatever was shown could have been the target, and what tells them apart is taste alone.
+    At a visit a user is shown items of one domain, drawn by lot, that he has not taken yet, drawn by a Zipf law over a
+    random ranking of all items, and takes one of them, drawn by how much he likes its interest in that domain at that
+    time; on the null market by lot. So whatever was shown could have been the target, and what tells them apart is
+    taste alone.
     """
     truth = market_truth(settings)
-    items = make_items(settings.items, settings.interests, settings.domains, stream(settings, "catalogue"))
+    items = make_items(settings.items, settings.interests, settings.sold, stream(settings, "catalogue"))
     visits = [tuple(_visits(settings, truth, user)) for user in range(settings.users)]
     names = tuple(items)
     candidates = {
@@ -47,10 +49,21 @@ def make_market(settings: MarketSettings) -> Dataset:
         items,
         name="market",
         noun=settings.noun,
-        digest=hashlib.sha256(settings.model_dump_json(exclude={"noun"}).encode()).hexdigest(),
+        digest=_digest(settings),
         notes=(f"only {fewest} items are left to be shown at the last visit",) if fewest < SHOWN else (),
         candidates=lambda user, _: candidates[user],
     )
+
+
+def _digest(settings: MarketSettings) -> str:
+    """The SHA-256 of the settings. What fashions do not say of domain and followers is left out, as before there was
+    such a thing, so that the markets of then keep theirs."""
+    said = settings.model_dump(mode="json", exclude={"noun"})
+    for fashion in said["fashions"]:
+        for field in ("domain", "among"):
+            if fashion[field] is None:
+                del fashion[field]
+    return hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).hexdigest()
 
 
 _Visit: TypeAlias = tuple[int, int, Sequence[int]]
@@ -75,11 +88,13 @@ def _rows(settings: MarketSettings, users: tuple[str, ...], visits: Sequence[Seq
 
 def _visits(settings: MarketSettings, truth: Truth, user: int) -> Iterator[_Visit]:
     """The visits of one user, in order."""
-    shop, own = stream(settings, f"shown {user}"), stream(settings, f"taken {user}")
+    shop, own, wish = (stream(settings, f"{name} {user}") for name in ("shown", "taken", "domain"))
     popularity = _popularity(settings)
+    domains = shelves(settings.items, settings.interests, len(settings.sold))
     taken: set[int] = set()
     for time in _times(settings.interactions, stream(settings, f"times {user}")):
-        shown = _shown(popularity, taken, shop)
+        shelf = domains[wish.randrange(len(domains))]
+        shown = _shown(shelf, [popularity[number] for number in shelf], taken, shop)
         liking = [_liking(settings, truth, user, number, (time - _OPENING) / _DAY) for number in shown]
         number = shown[_draw(list(accumulate(liking)), own)]
         taken.add(number)
@@ -92,20 +107,28 @@ def _popularity(settings: MarketSettings) -> list[float]:
     return [rank**-settings.skew for rank in ranks]
 
 
-def _shown(popularity: Sequence[float], taken: Collection[int], draws: random.Random) -> list[int]:
-    """Different items, in the order drawn, each in proportion to the popularity of those still left."""
+def _shown(
+    shelf: Sequence[int], popularity: Sequence[float], taken: Collection[int], draws: random.Random
+) -> list[int]:
+    """Different items of the shelf, in the order drawn, each in proportion to the popularity of those still left."""
     shown: dict[int, None] = {}
     cumulative = list(accumulate(popularity))
     for _ in range(_TRIES):
-        number = _draw(cumulative, draws)
+        number = shelf[_draw(cumulative, draws)]
         if number not in taken:
             shown.setdefault(number)
         if len(shown) == SHOWN:
             return list(shown)
     # The same law without rejection, for a user who has taken nearly all that is popular.
-    left = [number for number in range(len(popularity)) if number not in taken and number not in shown]
+    left = {
+        number: weight
+        for number, weight in zip(shelf, popularity, strict=True)
+        if number not in taken and number not in shown
+    }
     while left and len(shown) < SHOWN:
-        shown[left.pop(_draw(list(accumulate(popularity[number] for number in left)), draws))] = None
+        number = list(left)[_draw(list(accumulate(left.values())), draws)]
+        shown[number] = None
+        del left[number]
     return list(shown)
 
 
@@ -119,9 +142,11 @@ def _liking(settings: MarketSettings, truth: Truth, user: int, number: int, day:
     if not settings.planted:
         return 1.0
     interest = interest_of(number, settings.interests)
-    liking = float(truth.tastes[user, domain_of(number, settings.interests, settings.domains), interest])
+    domain = domain_of(number, settings.interests, len(settings.sold))
+    liking = float(truth.tastes[user, domain, interest])
     for fashion, followers in truth.fashions:
-        if user in followers and fashion.interest == truth.interests[interest]:
+        here = fashion.domain in (None, truth.domains[domain])
+        if here and user in followers and fashion.interest == truth.interests[interest]:
             liking *= _vogue(fashion, day)
     return liking
 

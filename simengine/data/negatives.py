@@ -22,13 +22,18 @@ class PopularityNegatives:
     """Draws items in proportion to how often they occur in the training parts (AgentCF, appendix B.2).
 
     A drawn item is never one that is known of the user (training part, validation, test); one call draws none twice.
-    The table is made once, so a draw depends on nothing but the data set, the user and the generator.
+    The table is made once, so a draw depends on nothing but the data set, the user and the generator. With ``domain``
+    it holds the items of that domain alone.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, domain: str | None = None) -> None:
         part = dataset.training_part
-        counts = sorted(Counter(part.item.tolist()).items())
-        self._items = [part.items[item] for item, _ in counts]
+        counts = [
+            (part.items[item], count)
+            for item, count in sorted(Counter(part.item.tolist()).items())
+            if domain is None or dataset.items[part.items[item]].domain == domain
+        ]
+        self._items = [item for item, _ in counts]
         self._counts = [count for _, count in counts]
         self._cumulative = list(accumulate(self._counts))
         self._own = dataset.own
@@ -80,17 +85,22 @@ def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Datase
     """The data set with the candidates of each case set to the target and so many negatives, in natural order of ids.
 
     The negatives are drawn uniformly from all items that are not known of the user, as AgentCF's evaluation does
-    (section 3.1.2), each user with a stream of his own; a draw by popularity would put popularity below chance. Notes
-    say how they were drawn, and how many cases get fewer.
+    (section 3.1.2), and where items have domains from those of the target's, as AgentCF++'s does (section 4.1.2); each
+    user with a stream of his own. A draw by popularity would put popularity below chance. Notes say how they were
+    drawn, and how many cases get fewer.
     """
-    items = list(dataset.items)
+    shelves: defaultdict[str, list[str]] = defaultdict(list)
+    for item in dataset.items.values():
+        shelves[item.domain].append(item.id)
     cases = []
     for case in dataset.cases:
+        items = shelves[dataset.items[case.target].domain]
         others = [item for item in items if item not in dataset.own[case.user]]
         drawn = set(random.Random(f"candidates {seed} {case.user}").sample(others, min(negatives, len(others))))
         candidates = tuple(item for item in items if item in drawn or item == case.target)
         cases.append(msgspec.structs.replace(case, candidates=candidates))
-    notes = [f"candidates: the target and {negatives} negatives, drawn uniformly from what is not known of the user"]
+    pool = "what is not known of the user" + (" in the domain of the target" if len(shelves) > 1 else "")
+    notes = [f"candidates: the target and {negatives} negatives, drawn uniformly from {pool}"]
     short = sum(len(case.candidates or ()) <= negatives for case in cases)
     if short:
         notes.append(f"{short} test cases have fewer than {negatives} negatives to draw")
@@ -98,14 +108,16 @@ def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Datase
 
 
 def redrawn(case: Case, dataset: Dataset, pool: Sequence[str], stream: random.Random) -> Case:
-    """The case with other negatives, as many as before, drawn uniformly from what in ``pool`` is not known of the user.
+    """The case with other negatives, as many as before, drawn uniformly from what in ``pool`` is not known of the user
+    and is of the target's domain.
 
     The target keeps its place among the candidates, so that scores of both cases can be told alike; fewer negatives
     are drawn where there are no more, which may move it. Raises ``ValueError`` for a case without candidates.
     """
     if case.candidates is None:
         raise ValueError(f"user {case.user} has no candidates to draw anew")
-    others = [item for item in pool if item not in dataset.own[case.user] and item != case.target]
+    out, domain = {*dataset.own[case.user], case.target}, dataset.items[case.target].domain
+    others = [item for item in pool if item not in out and dataset.items[item].domain == domain]
     drawn = set(stream.sample(others, min(len(case.candidates) - 1, len(others))))
     negatives = [item for item in others if item in drawn]
     at = case.candidates.index(case.target)

@@ -12,8 +12,8 @@ from simengine.data.table import Table
 
 _DIGITS = re.compile(r"([0-9]+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECONDS_BELOW = 10**11  # as seconds, the year 5138; as milliseconds, March 1973
-_MILLISECONDS_BELOW = 10**14
+SECONDS_BELOW = 10**11  # as seconds, the year 5138; as milliseconds, March 1973
+MILLISECONDS_BELOW = 10**14
 
 
 def natural_key(text: str) -> tuple[tuple[str | int, ...], str]:
@@ -33,8 +33,8 @@ def timestamp_unit(table: Table, field: str) -> Literal["s", "ms"]:
     if field in table.datetimes:
         return "ms"
     size = np.abs(times)
-    late = size >= _SECONDS_BELOW
-    if np.any(size >= _MILLISECONDS_BELOW):
+    late = size >= SECONDS_BELOW
+    if np.any(size >= MILLISECONDS_BELOW):
         row = int(np.argmax(size))
         raise table.error(
             f"timestamp {times[row]:.17g} is neither seconds nor milliseconds since 1970",

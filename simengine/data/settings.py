@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from simengine.data.catalogue import INTERESTS
+from simengine.data.catalogue import INTERESTS, shelves
 from simengine.data.catalogue_words import DOMAINS
 
 Clock: TypeAlias = Literal["step", "time"]
@@ -47,6 +47,12 @@ def _shares(ratio: tuple[float, ...]) -> tuple[float, ...]:
             "be 0, as in [0.8, 0.1, 0.1]"
         )
     return ratio
+
+
+def _sold(domains: tuple[str, ...]) -> tuple[str, ...]:
+    if not domains or len(set(domains)) < len(domains) or not set(domains) <= set(DOMAINS):
+        raise ValueError(f"the domains of a market are some of {', '.join(DOMAINS)}, each named once")
+    return domains
 
 
 class Ratio(BaseModel):
@@ -100,13 +106,13 @@ class AtomicSettings(LogSettings):
     domain: str | None = None
 
 
-class SourceSettings(LogSettings):
+class PublishedSettings(LogSettings):
     """A folder of files as their publishers give them out. ``path`` is relative to the working directory."""
 
     path: Path
 
 
-class AmazonSettings(SourceSettings):
+class AmazonSettings(PublishedSettings):
     """Amazon Reviews of 2018 or 2023, below ``path`` in any folder: for each domain, which its files are named after,
     ``Books.jsonl`` (or ``Books.json``, ``Books_5.json``) and ``meta_Books.jsonl``, plain or gzipped. ``domains`` says
     which are read; the others are not opened."""
@@ -114,13 +120,13 @@ class AmazonSettings(SourceSettings):
     format: Literal["amazon"]
 
 
-class MovieLensSettings(SourceSettings):
-    """MovieLens: ``u.data`` and ``u.item``, ``ratings.dat`` and ``movies.dat``, or ``ratings.csv`` and ``movies.csv``."""
+class MovieLensSettings(PublishedSettings):
+    """MovieLens: ``u.data`` and ``u.item``, ``ratings.dat`` and ``movies.dat``, or ``ratings.csv``, ``movies.csv``."""
 
     format: Literal["movielens"]
 
 
-class SteamSettings(SourceSettings):
+class SteamSettings(PublishedSettings):
     """Steam: a file of reviews with ``reviews`` in its name (JSON lines or Python literals), and one of games with
     ``games`` in its name (the same, or CSV); plain or gzipped."""
 
@@ -223,7 +229,9 @@ class Fashion(BaseModel):
     """An interest that comes into fashion and goes out again, among some of a market's users.
 
     From ``from_day`` (days since the market opened) the liking of the interest rises among the ``share`` of users who
-    follow the fashion, is ``strength`` times what it was after half of the ``days``, and is back at their end.
+    follow the fashion, is ``strength`` times what it was after half of the ``days``, and is back at their end. With
+    ``domain`` it is the interest's items of that domain only. Those who follow are drawn by lot; with ``among`` they
+    are the users who like that interest most, so that people of one taste follow one fashion.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -233,16 +241,29 @@ class Fashion(BaseModel):
     from_day: NonNegativeFloat
     days: PositiveFloat
     strength: Annotated[float, Field(ge=1)] = 20.0
+    domain: str | None = None
+    among: str | None = None
+
+    def check(self, interests: tuple[str, ...], domains: tuple[str, ...]) -> None:
+        """Raise ``ValueError`` where a market of these interests and domains does not know what is named here."""
+        for what, name, known in (
+            ("interests", self.interest, interests),
+            ("interests", self.among, interests),
+            ("domains", self.domain, domains),
+        ):
+            if name is not None and name not in known:
+                raise ValueError(f"{name} is not among the {what} of this market, which are {', '.join(known)}")
 
 
 class MarketSettings(BaseModel):
     """An invented market: users with latent tastes take items of an invented catalogue.
 
     ``interactions`` is the number per user, the held-out last two included. ``interests`` is how many kinds of things
-    there are to like, in each of ``domains``: albums, films, books, games, the first so many. ``skew`` is the exponent
-    of the Zipf law by which items are shown (0: all alike), ``sharpness`` how strongly a user's interests differ (0:
-    not at all), ``carry`` the chance that a user likes an interest the same in all domains, not in each as it comes.
-    ``planted: false`` makes the null market: tastes and fashions are drawn as before, but nobody follows them.
+    there are to like, in each of ``domains``: albums, films, books, games, the first so many or those named. ``skew``
+    is the exponent of the Zipf law by which items are shown (0: all alike), ``sharpness`` how strongly a user's
+    interests differ (0: not at all), ``carry`` the chance that a user likes an interest the same in all domains, not in
+    each as it comes. ``planted: false`` makes the null market: tastes and fashions are drawn as before, but nobody
+    follows them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -251,7 +272,7 @@ class MarketSettings(BaseModel):
     users: PositiveInt = 40
     items: PositiveInt = 80
     interests: Annotated[int, Field(ge=1, le=len(INTERESTS))] = 6
-    domains: Annotated[int, Field(ge=1, le=len(DOMAINS))] = 1
+    domains: Annotated[int, Field(ge=1, le=len(DOMAINS))] | Annotated[tuple[str, ...], AfterValidator(_sold)] = 1
     interactions: Annotated[int, Field(ge=2)] = 8
     seed: int = 0
     noun: str = "item"
@@ -261,6 +282,11 @@ class MarketSettings(BaseModel):
     carry: Annotated[float, Field(ge=0, le=1)] = 1.0
     fashions: tuple[Fashion, ...] = ()
     planted: bool = True
+
+    @property
+    def sold(self) -> tuple[str, ...]:
+        """The names of the domains."""
+        return DOMAINS[: self.domains] if isinstance(self.domains, int) else self.domains
 
     @model_validator(mode="before")
     @classmethod
@@ -275,10 +301,15 @@ class MarketSettings(BaseModel):
             raise ValueError(
                 f"{self.items} items do not suffice for {self.interactions} interactions of a user and a negative"
             )
-        known = INTERESTS[: self.interests]
-        unknown = [fashion.interest for fashion in self.fashions if fashion.interest not in known]
-        if unknown:
-            raise ValueError(f"{unknown[0]} is not among the interests of this market, which are {', '.join(known)}")
+        if len(self.sold) > 1:
+            fewest = min(map(len, shelves(self.items, self.interests, len(self.sold))))
+            if fewest <= self.interactions:
+                raise ValueError(
+                    f"a domain has only {fewest} of the {self.items} items, which do not suffice for "
+                    f"{self.interactions} interactions of a user and a negative"
+                )
+        for fashion in self.fashions:
+            fashion.check(INTERESTS[: self.interests], self.sold)
         return self
 
 

@@ -1,4 +1,4 @@
-"""Splitting a log on the global time line: training before validation before test, for all users at once."""
+"""Splitting a log by shares: on the global time line for all users at once, or each user's own interactions."""
 
 from __future__ import annotations
 
@@ -62,6 +62,38 @@ def ratio_notes(
         yield f"{users - absent - cases} users occur in the test period only, and so have no history for a test case"
     if later:
         yield f"{later} interactions of the test period are no test case, and are not used"
+
+
+def by_user(place: NDArray[np.int64], count: NDArray[np.int64], ratio: tuple[float, ...]) -> NDArray[np.int8]:
+    """The part of each row, which is the ``place``-th (from 1) of the ``count`` interactions of its user.
+
+    Of n, the first ``ratio[0]`` x n (rounded) belong to training, those up to ``(ratio[0] + ratio[1])`` x n (rounded)
+    to validation, the others to test (AgentCF++, section 4.1.1). A user's first row is given. His first in the test
+    part is his test case, with all before it as its history; his rows after it are of no use.
+    """
+    cuts = [np.rint(share * count) for share in np.cumsum(ratio[:2])]
+    part = np.full(len(place), Part.TRAIN, np.int8)
+    part[place > cuts[0]] = Part.VALIDATION
+    part[place > cuts[1]] = Part.TEST
+    part[place > cuts[1] + 1] = Part.LATER
+    part[place == 1] = Part.GIVEN
+    part[(place == 2) & (cuts[1] == 0)] = Part.TEST
+    return part
+
+
+def by_user_notes(user: NDArray[np.int32], part: NDArray[np.int8]) -> Iterator[str]:
+    """What the split means for these rows: its sizes, and the users without a test case."""
+    given, training, validation, test, later = (int(np.count_nonzero(part == one)) for one in Part)
+    yield (
+        f"each user's interactions are split by their order: training {given + training}, validation {validation}, "
+        f"test {test + later}; the first of the test part is the test case"
+    )
+    users = len(np.unique(user))
+    if test < users:
+        yield f"{users - test} of {users} users have too few interactions for a test case"
+    if later:
+        yield f"{later} interactions of the test part are no test case, and are not used"
+    yield "users share no split in time: training may hold what happened after another user's test case"
 
 
 def _extent(moments: Numbers, unit: Literal["s", "ms"]) -> str:

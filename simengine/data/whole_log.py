@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress, islice, repeat
 
@@ -16,41 +16,51 @@ from simengine.data.dataset import Unit
 from simengine.data.order import moment, natural_key, timestamp_unit
 from simengine.data.settings import LogColumns, LogSettings, Ratio
 from simengine.data.table import Table
-from simengine.data.timeline import by_ratio, ratio_notes
+from simengine.data.timeline import by_ratio, by_user, by_user_notes, ratio_notes
 from simengine.errors import InputError
 
 
-def read_log(table: Table, columns: LogColumns, positions: Mapping[str, int], settings: LogSettings) -> Rows:
+def read_log(
+    table: Table,
+    columns: LogColumns,
+    positions: Mapping[str, int],
+    settings: LogSettings,
+    others: Iterable[str] = (),
+) -> Rows:
     """The rows of a log, split as the settings say. ``positions`` gives each item's position.
 
+    ``others`` are the items of the item table that are left out, with the rows about them.
     With timestamps the result does not depend on the order of rows: users stand in natural order of ids, and
     interactions at the same time in order of user, item, occurrence. Without, the order of rows is that of time, and
     users stand in order of first appearance.
     """
     if not len(table):
         raise table.error("the log holds no interaction", "Give one row an interaction.")
-    item = _item_positions(table, columns.item, positions)
+    item = _item_positions(table, columns.item, {**dict.fromkeys(others, -1), **positions})
     lines = table.line_numbers()
     moments: Numbers = table.numbers(columns.time) if columns.time else lines
     unit: Unit = timestamp_unit(table, columns.time) if columns.time else "step"
     notes = [*_time_notes(moments, unit), *_rating_notes(table, columns)]
 
-    kept = _keep(table, columns, settings)
+    kept = _keep(table, columns, settings, item >= 0)
     item, moments, lines, user = item[kept.rows], moments[kept.rows], lines[kept.rows], kept.user
     order = np.lexsort((lines, item, moments, user))
     place, part = leave_one_out(user, order)
     clock: Unit = "step" if settings.clock == "step" else unit
     time = place if clock == "step" else moments
-    if isinstance(settings.split, Ratio) and unit != "step":
+    if isinstance(settings.split, Ratio) and settings.split.by == "user":
+        part = by_user(place, np.bincount(user)[user], settings.split.ratio)
+        said = tuple(by_user_notes(user, part))
+        remedy = "Give the test part a larger share, or say `split: leave_one_out`."
+    elif isinstance(settings.split, Ratio) and unit != "step":
         part = by_ratio(user, order, moments, settings.split.ratio)
         said = tuple(ratio_notes(moments, user, part, unit))
-        if not np.any(part == Part.TEST):
-            remedy = "Give the test period a larger share, or say `split: leave_one_out`."
-            raise table.error(f"nobody has a test case: {said[0]}", remedy)
-        notes.extend((*kept.notes, *said))
+        remedy = "Give the test period a larger share, or say `split: leave_one_out`."
     else:
-        notes.extend((*kept.notes, *_leave_one_out_notes(time, part, clock, len(kept.users))))
-    return Rows(kept.users, user, item, time, lines, part, clock, tuple(notes))
+        said, remedy = tuple(_leave_one_out_notes(time, part, clock, len(kept.users))), ""
+    if remedy and not np.any(part == Part.TEST):
+        raise table.error(f"nobody has a test case: {said[0]}", remedy)
+    return Rows(kept.users, user, item, time, lines, part, clock, (*notes, *kept.notes, *said))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,29 +73,29 @@ class _Kept:
     notes: tuple[str, ...]
 
 
-def _keep(table: Table, columns: LogColumns, settings: LogSettings) -> _Kept:
-    """Rows rated high enough, of users who then have enough of them, of the first so many users."""
-    rows, ids = np.ones(len(table), bool), table.ids(columns.user)
+def _keep(table: Table, columns: LogColumns, settings: LogSettings, about: NDArray[np.bool_]) -> _Kept:
+    """Of the rows ``about`` items that are kept, those rated high enough, of users who then have enough of them, of the
+    first so many users."""
+    rows, ids, notes = about, table.ids(columns.user), []
+    if not np.all(about):
+        notes.append(f"{np.count_nonzero(about)} of {len(about)} interactions are about items of these domains")
+        ids_about = list(compress(ids, about.tolist()))
+    else:
+        ids_about = ids
     if settings.min_rating is not None and columns.rating:
-        rows = table.numbers(columns.rating) >= settings.min_rating
+        rows = about & (table.numbers(columns.rating) >= settings.min_rating)
     names = list(compress(ids, rows.tolist()))
     counts = Counter(names)  # in order of first appearance
     enough = [user for user, count in counts.items() if count >= settings.min_interactions]
     if not enough:
-        few = (
-            f"no user has {settings.min_interactions} of them"
-            if counts
-            else f"none is rated {settings.min_rating:g} or higher"
-        )
-        setting = "min_interactions" if counts else "min_rating"
-        raise table.error(f"no interaction is left: {few}", f"Lower data.{setting}.")
+        raise _nothing_left(table, settings, bool(ids_about), bool(counts))
     users = tuple(sorted(enough, key=natural_key) if columns.time else enough)[: settings.users]
     codes = {user: code for code, user in enumerate(users)}
     user = np.fromiter(map(codes.get, names, repeat(-1)), np.int32, len(names))
-    notes = []
     if settings.min_rating is not None:
-        lost = len(set(ids)) - len(counts)
-        notes.append(f"{len(names)} of {len(ids)} interactions are rated {settings.min_rating:g} or higher and kept")
+        lost = len(set(ids_about)) - len(counts)
+        rated = f"{len(names)} of {len(ids_about)} interactions are rated {settings.min_rating:g} or higher and kept"
+        notes.append(rated)
         if lost:
             notes.append(f"{lost} users have no interaction that is rated so high, and are left out")
     if len(enough) < len(counts):
@@ -97,6 +107,19 @@ def _keep(table: Table, columns: LogColumns, settings: LogSettings) -> _Kept:
     rows = rows.copy()
     rows[rows] = user >= 0
     return _Kept(rows, users, user[user >= 0], (*notes, *users_note(settings.users, len(users))))
+
+
+def _nothing_left(table: Table, settings: LogSettings, about: bool, rated: bool) -> InputError:
+    """The error where no row is left: nothing is about the kept items, or is rated high enough, or users have few."""
+    if not about:
+        remedy = "Name other domains under data.domains."
+        return table.error("no interaction is left: none is about an item of these domains", remedy)
+    few = (
+        f"no user has {settings.min_interactions} of them"
+        if rated
+        else f"none is rated {settings.min_rating:g} or higher"
+    )
+    return table.error(f"no interaction is left: {few}", f"Lower data.{'min_interactions' if rated else 'min_rating'}.")
 
 
 def _item_positions(table: Table, field: str, positions: Mapping[str, int]) -> NDArray[np.int32]:

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from simengine.llm.prompts import Slot
-from simengine.llm.replies import choice, decision, descriptions, ranking, reflection, selfintro, talk
-from simengine.llm.replies.headed import ADVERTISEMENT, DESCRIPTION, REVIEW_TEXT, SUGGESTIONS, Headed
+from simengine.llm.replies import choice, decision, descriptions, ranking, reflection, selfintro, tags, talk
+from simengine.llm.replies.headed import (
+    ADVERTISEMENT,
+    DESCRIPTION,
+    GROUP_NAME,
+    PREFERENCES,
+    REVIEW_TEXT,
+    SUGGESTIONS,
+    Headed,
+)
 from simengine.llm.replies.objects import JsonForm
 
 Slots = Mapping[str, Slot]
@@ -65,6 +73,18 @@ def _asked(slots: Slots) -> str:
     return " ".join((*_texts(slots, "memory"), *_texts(slots, "preference")))
 
 
+def _others(slots: Slots) -> str:
+    return " ".join(_texts(slots, "others"))
+
+
+def _layers(slots: Slots) -> str:
+    return " ".join(text for name in ("memory", "separate", "extracted") for text in _texts(slots, name))
+
+
+def _tags(slots: Slots) -> str:
+    return " ".join(_texts(slots, "tags"))
+
+
 S = TypeVar("S")
 
 
@@ -73,8 +93,8 @@ def _of(read: Callable[[str, S], T], shown: Callable[[Slots], S]) -> Read[T]:
     return lambda text, slots: read(text, shown(slots))
 
 
-def _headed(kind: Headed) -> tuple[Read[str], Json[str]]:
-    return _of(kind.read, _memory), Json(kind.json, _of(kind.read_json, _memory))
+def _headed(kind: Headed, shown: Callable[[Slots], str] = _memory) -> tuple[Read[str], Json[str]]:
+    return _of(kind.read, shown), Json(kind.json, _of(kind.read_json, shown))
 
 
 _CHOICE = _of(choice.read, _titles), Json(choice.JSON, _of(choice.read_json, _titles))
@@ -112,3 +132,14 @@ DECIDE_DISCUSSED = Task("decide", "decide.discussed", *_DECISION)
 REVIEW = Task("review", "review", *_headed(REVIEW_TEXT))
 TALK_BUYER = Task("talk", "talk.buyer", *_TURN)
 TALK_OWNER = Task("talk", "talk.owner", *_TURN)
+# What an agent of AgentCF++ sees differs from AgentCF's by the template alone.
+DOMAIN_CHOOSE = Task("choose", "domain.choose", *_CHOICE)
+DOMAIN_RANK = Task("rank", "domain.rank", *_RANKING)
+DOMAIN_REFLECT_USER = Task("reflect.user", "domain.reflect.user", *_SELF_INTRODUCTION)
+DOMAIN_REFLECT_ITEM = Task("reflect.item", "domain.reflect.item", *_DESCRIPTIONS)
+FUSE_EXTRACT = Task("fuse.extract", "fuse.extract", *_headed(PREFERENCES, _others))
+FUSE_MERGE = Task(
+    "fuse.merge", "fuse.merge", _of(selfintro.read, _layers), Json(selfintro.JSON, _of(selfintro.read_json, _layers))
+)
+GROUP_TAGS = Task("group.tags", "group.tags", _of(tags.read, _memory), Json(tags.JSON, _of(tags.read_json, _memory)))
+GROUP_NAMING = Task("group.name", "group.name", *_headed(GROUP_NAME, _tags))

@@ -92,11 +92,12 @@ class Words:
     note: str = ""
 
     def caption(self, intervals: Sequence[Interval]) -> str:
-        """How many the means rest on, what the intervals are, and the note."""
-        counts = [each.n for each in intervals]
+        """How many the means rest on, what the intervals are, and the note. Gaps do not count."""
+        there = [each for each in intervals if not math.isnan(each.mean)]
+        counts = [each.n for each in there]
         least, most = min(counts, default=0), max(counts, default=0)
         size = f"n = {most}" if least == most else f"n = {least} to {most}"
-        unbounded = any(not math.isfinite(each.low) for each in intervals)
+        unbounded = any(not math.isfinite(each.low) for each in there)
         none = " (none where there are too few)" if unbounded else ""
         return f"{size} {self.of}; intervals: {self.interval}{none}.{f' {self.note}' if self.note else ''}"
 
@@ -137,7 +138,7 @@ def bars(
 
 
 def lines(
-    path: Path,
+    path: Path | None,
     places: Sequence[float],
     series: Mapping[str, Sequence[Interval]],
     words: Words,
@@ -146,7 +147,8 @@ def lines(
 ) -> Figure:
     """Lines through means at numbers on the x axis, intervals as bars or, where places are many, as bands.
 
-    Writes a PNG and returns the figure; ``chance`` is a level line. A NaN mean is a gap. Errors as in :func:`bars`.
+    Writes a PNG, where a path is given, and returns the figure; ``chance`` is a level line. A NaN mean is a gap. Errors
+    as in :func:`bars`.
     """
     _check(len(places), series)
     with _settings():
@@ -307,7 +309,7 @@ def _darker(colour: str) -> str:
 
 
 def _finish(
-    figure: Figure, axes: Axes, path: Path, words: Words, intervals: Sequence[Interval], value_axis: Any = "y"
+    figure: Figure, axes: Axes, path: Path | None, words: Words, intervals: Sequence[Interval], value_axis: Any = "y"
 ) -> Figure:
     """Grid, legend beside the data, caption below; then the PNG, whose bytes name neither date nor version."""
     axes.grid(axis=value_axis, color="#d9d9d9", linewidth=0.7)
@@ -316,7 +318,8 @@ def _finish(
     figure.legend([handles[at] for at in last], [labels[at] for at in last], loc="outside right center")
     caption = textwrap.fill(words.caption(intervals), int(figure.get_figwidth() * 14))
     figure.supxlabel(caption, x=0.01, ha="left", fontsize=8, color="#444444")
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", metadata={"Software": None})
-    path.write_bytes(drawn.getvalue())
+    if path is not None:
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", metadata={"Software": None})
+        path.write_bytes(drawn.getvalue())
     return figure

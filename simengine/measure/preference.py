@@ -16,7 +16,8 @@ SHARE = 0.75
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _ENTRY = re.compile(rf";|{_SENTENCE.pattern}")
 _HEADING = re.compile(
-    r"(?:\A|(?<=[.!?;])\s)\s*([^.!?;:]{0,60}\b(?:like|love|enjoy|prefer|favou?r|dislike|hate|avoid)s?):(?=\s)"
+    r"(?:\A|(?<=[.!?;])\s)\s*([^.!?;:]{0,60}\b(?:like|love|enjoy|prefer|favou?r|dislike|hate|avoid)s?):(?=\s)",
+    re.IGNORECASE,
 )
 _TURN = re.compile(
     r",?\s+(?=(?:but|yet|while|whereas|although|though|however|unlike|except|without|rather than|instead of)\b)"
@@ -81,6 +82,17 @@ class Preference:
             for words in near
         )
 
+    def phrases_in(self, text: str) -> tuple[str, ...]:
+        """The sentences and list entries that hold it as they stand in the text, entries behind their list's heading.
+
+        They are those by which :meth:`held_in` goes; where signs that folding changes end a sentence, the whole text.
+        """
+        if not self.held_in(text):
+            return ()
+        found = [(heading, unit.strip(" .,;")) for heading, unit in _units(text) if self.held_in(unit)]
+        phrases = [f"{heading}: {unit}" if heading else unit for heading, unit in found]
+        return tuple(dict.fromkeys(phrases)) or (text,)
+
 
 def _enough(found: int, words: Sequence[str]) -> bool:
     return found >= math.ceil(SHARE * len(words))
@@ -88,18 +100,21 @@ def _enough(found: int, words: Sequence[str]) -> bool:
 
 def _told(folded: str) -> Iterator[list[str]]:
     """The content words of each sentence and list entry, as stems, without those of clauses that speak of disliking."""
-    for unit in _units(folded):
+    for _, unit in _units(folded):
         yield [stem for clause in _TURN.split(unit) if not _DISLIKE.search(clause) for stem in _stems(clause)]
 
 
-def _units(folded: str) -> Iterator[str]:
-    """Sentences, and the entries of lists of what is liked. A list of dislikes goes on to the next list or line."""
-    for line in folded.splitlines():
+def _units(text: str) -> Iterator[tuple[str, str]]:
+    """Sentences, and the entries of lists of what is liked, each with its list's heading (empty for a sentence).
+
+    A list of dislikes goes on to the next list or line.
+    """
+    for line in text.splitlines():
         free, *lists = _HEADING.split(line)
-        yield from _SENTENCE.split(free)
+        yield from (("", sentence) for sentence in _SENTENCE.split(free))
         for heading, body in zip(lists[::2], lists[1::2], strict=True):
-            if not _DISLIKE.search(heading):
-                yield from _ENTRY.split(body)
+            if not _DISLIKE.search(_folded(heading)):
+                yield from ((heading, entry) for entry in _ENTRY.split(body))
 
 
 def _folded(text: str) -> str:

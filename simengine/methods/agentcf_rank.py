@@ -33,29 +33,37 @@ class AgentCFRanking:
 
     def events(self, phase: int, stage: Ranks) -> Iterator[Event]:
         """See :func:`simengine.methods.ranking.events`."""
-        return ranking.events(phase, stage, self._data, _reads)
+        return ranking.events(phase, stage, self._data, self.reads)
 
     async def handle(self, context: Context) -> None:
         """One user puts the candidates of one case in order."""
         case = self._cases[context.event.data["user"]]
         candidates = ranking.laid_out(context, case)
-        strategy = self._by_titles if context.event.data["strategy"] == "LLMRank" else self._by_memories
+        strategy = self._by_titles if context.event.data["strategy"] == "LLMRank" else self.by_memories
         await context.unit("rank", partial(strategy, case=case, candidates=candidates))
 
-    async def _by_memories(self, context: Context, case: Case, candidates: list[Agent]) -> None:
+    def reads(self, strategy: str, case: Case) -> Sequence[Agent]:
+        """The agents that a ranking looks at."""
+        if strategy == "LLMRank":
+            return (user(case.user),)
+        past = map(item, case.history) if strategy == "B+H" else ()
+        return (user(case.user), *map(item, case.candidates or ()), *past)
+
+    async def by_memories(self, context: Context, case: Case, candidates: list[Agent]) -> None:
+        """The user goes by what it and the candidates remember."""
         who, strategy = user(case.user), context.event.data["strategy"]
         mine = await context.read(who, "short", by=who)
         shown = [await context.read(agent, "memory", by=who) for agent in candidates]
-        says = _described(context, who, shown)
+        says = described(context, who, shown)
         former = await self._retrieved(context, who, shown) if strategy == "B+R" else []
         taken = case.history if strategy == "B+H" else ()
         past = [await context.read(item(name), "memory", by=who) for name in taken]
-        because: Causes = [mine, *says, *former, *_described(context, who, past)]
+        because: Causes = [mine, *says, *former, *described(context, who, past)]
         slots = {
             "memory": mine.value,
             "retrieved": former[0].value if former else "",
             "history": tuple(version.value for version in past),
-            **self._shown([version.value for version in shown], candidates),
+            **self.shown([version.value for version in shown], candidates),
         }
         answer = await self._asker.ask(context, RANK, slots)
         ranking.announce(context, case.user, candidates, answer, because)
@@ -72,26 +80,19 @@ class AgentCFRanking:
     async def _by_titles(self, context: Context, case: Case, candidates: list[Agent]) -> None:
         texts = [self._identity(agent) for agent in candidates]
         history = tuple(self._identity(item(name)) for name in case.history)
-        answer = await self._asker.ask(context, RANK_BY_TITLES, {"history": history, **self._shown(texts, candidates)})
+        answer = await self._asker.ask(context, RANK_BY_TITLES, {"history": history, **self.shown(texts, candidates)})
         ranking.announce(context, case.user, candidates, answer, [])
 
     def _identity(self, agent: Agent) -> str:
         thing = self._data.items[ident(agent)]
         return self._asker.text("item", {"title": thing.title, "category": thing.category})
 
-    def _shown(self, texts: Sequence[str], agents: Sequence[Agent]) -> dict[str, Slot]:
+    def shown(self, texts: Sequence[str], agents: Sequence[Agent]) -> dict[str, Slot]:
+        """The slots that show candidates: their texts and their titles."""
         titles = tuple(self._data.items[ident(agent)].title for agent in agents)
         return {"options": tuple(texts), "titles": titles}
 
 
-def _reads(strategy: str, case: Case) -> Sequence[Agent]:
-    """The agents that a ranking looks at."""
-    if strategy == "LLMRank":
-        return (user(case.user),)
-    past = map(item, case.history) if strategy == "B+H" else ()
-    return (user(case.user), *map(item, case.candidates or ()), *past)
-
-
-def _described(context: Context, who: Agent, versions: Sequence[Version]) -> list[str]:
+def described(context: Context, who: Agent, versions: Sequence[Version]) -> list[str]:
     """Each item shows its memory to the user; returns the messages' ids."""
     return [tell(context, version.agent, who, "description", None, because=[version]) for version in versions]

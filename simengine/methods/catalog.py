@@ -24,6 +24,9 @@ from simengine.data import Dataset
 from simengine.errors import InputError
 from simengine.methods.agentcf import AgentCF, AgentCFSettings
 from simengine.methods.agentcf_rank import STRATEGIES
+from simengine.methods.agentcfpp import AgentCFpp
+from simengine.methods.agentcfpp_rank import STRATEGIES as PP_STRATEGIES
+from simengine.methods.agentcfpp_settings import AgentCFppSettings
 from simengine.methods.method import Method, Settings
 from simengine.methods.turn import Asker
 
@@ -49,6 +52,7 @@ class Registered:
 
 METHODS: Mapping[str, Registered] = {
     "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf", STRATEGIES),
+    "agentcfpp": Registered(AgentCFppSettings, AgentCFpp, _PROMPTS / "agentcfpp", PP_STRATEGIES),
 }
 _BY_HAND: dict[str, Registered] = {}
 

@@ -66,7 +66,7 @@ class Planting:
     def __init__(self, settings: PlantSettings, dataset: Dataset, method: Method, seed: int) -> None:
         self._statements = settings.statements if settings.enabled else []
         self._data = dataset
-        self._slot = method.known_by["user"]
+        self._method = method
         self._seed = seed
         self.handlers: Mapping[str, Handler] = {PLANT: self.plant}
         self.calls: Mapping[str, tuple[int, int]] = {PLANT: (0, 0)}
@@ -95,11 +95,13 @@ class Planting:
         yield from sorted(found, key=lambda event: event.order)
 
     async def plant(self, context: Context) -> None:
-        """The statement comes first: that is where what is new stands in a memory."""
+        """The statement comes first in every memory that a user starts with: that is where what is new stands."""
         data: dict[str, Any] = context.event.data
         who = user(data["user"])
-        mine = await context.read(who, self._slot, by=who)
-        remember(context, who, self._slot, f"{data['preference']}\n{mine.value}", because=[mine])
+        for slot in self._method.initial(who):
+            mine = await context.read(who, slot, by=who)
+            text = f"{data['preference']}\n{mine.value}" if mine.value else data["preference"]
+            remember(context, who, slot, text, because=[mine])
 
 
 def seeds_of(statement: Statement, number: int, dataset: Dataset, seed: int) -> Sequence[str]:

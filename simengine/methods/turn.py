@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar, cast
 
 import msgspec
@@ -25,10 +25,10 @@ log = structlog.get_logger("simengine")
 
 T = TypeVar("T")
 Causes = Sequence[str | Version]
-NEAREST = f"{LOCAL}embed"
-"""The local model that tells which texts are near."""
+NEAREST, CLUSTERS = f"{LOCAL}embed", f"{LOCAL}kmeans"
+"""The local models that tell which texts are near, and which belong together."""
 OverLimit = Literal["keep", "reask", "cut"]
-_CUTTABLE = ("memory", "retrieved", "history", "options")
+_CUTTABLE = ("memory", "fused", "separate", "others", "views", "retrieved", "history", "options")
 
 
 class Fit(Generic[T]):
@@ -120,7 +120,9 @@ class Asker:
             return answer
         if fit.over == "cut":
             return fit.cut(answer)
-        correction = self.text("shorter", {"words": str(fit.longest(answer)), "limit": str(fit.words)})
+        limit = {"limit": str(fit.words)}
+        correction = self.text("shorter", {"words": str(fit.longest(answer)), **limit})
+        asked.prompt = replace(asked.prompt, slots={**asked.prompt.slots, **limit})  # the correction says it at least
         completion = await self._call(context, asked, "shorter", (completion.text, correction))
         try:
             return asked.read(completion)
@@ -135,14 +137,24 @@ class Asker:
 
         The outcome is recorded as a call's is, so that a replay on another machine goes by the same order.
         """
-        slots: dict[str, Slot] = {"query": query, "pool": tuple(pool)}
+        return await self._computed(context, name, "nearest", NEAREST, {"query": query, "pool": tuple(pool)})
 
+    async def clusters(self, context: Context, pool: Sequence[str], count: int, name: str = "cluster") -> list[int]:
+        """For each text of ``pool`` the number of its cluster, of at most ``count``, by the scenario's embeddings.
+
+        The outcome is recorded as that of :meth:`nearest` is.
+        """
+        return await self._computed(context, name, "cluster", CLUSTERS, {"pool": tuple(pool), "count": str(count)})
+
+    async def _computed(
+        self, context: Context, name: str, task: str, model: str, slots: Mapping[str, Slot]
+    ) -> list[int]:
         def run(call: Call) -> Awaitable[tuple[Completion, str]]:
             sampling = Sampling(temperature=0.0)
-            return self._complete(Request("nearest", NEAREST, (), sampling, slots, call.id, 0, call.priority))
+            return self._complete(Request(task, model, (), sampling, slots, call.id, 0, call.priority))
 
-        order: list[int] = msgspec.json.decode((await context.effect(run, name)).text, type=list[int])
-        return order
+        numbers: list[int] = msgspec.json.decode((await context.effect(run, name)).text, type=list[int])
+        return numbers
 
     async def _again(
         self, context: Context, asked: _Asked[T], completion: Completion, unreadable: Unreadable
@@ -210,9 +222,9 @@ def tell(context: Context, sender: str, recipient: str, kind: str, body: object,
     return context.note(Said(sender, recipient, kind, body), because=because)
 
 
-def remember(context: Context, agent: str, slot: str, text: str, because: Causes) -> Version:
-    """Replace what an agent keeps in a slot."""
-    return context.write(agent, slot, text, because=because)
+def remember(context: Context, agent: str, slot: str, value: object, because: Causes) -> Version:
+    """Replace what an agent keeps in a slot: a text, or plain data."""
+    return context.write(agent, slot, value, because=because)
 
 
 def keep(context: Context, agent: str, slot: str, text: str, because: Causes) -> Version:
@@ -223,9 +235,9 @@ def keep(context: Context, agent: str, slot: str, text: str, because: Causes) ->
 def shortened(slots: Mapping[str, Slot]) -> tuple[dict[str, Slot], str]:
     """The slots with the longest part of what agents remember cut to its half, and the name of the slot that was cut.
 
-    Cut is the one with the most words (the first named of equals) of ``memory``, ``retrieved``, ``history``,
-    ``options`` that can be: of ``history`` the older half of the entries, of each text of the others the second half of
-    its words, since prompts ask for what is newest first, and descriptions begin with what an item is. Titles and
+    Cut is the one with the most words (the first named of equals) of the memories, ``views``, ``retrieved``,
+    ``history``, ``options`` that can be: of ``history`` the older half of the entries, of each text of the others the
+    second half of its words, since what is newest comes first, and descriptions begin with what an item is. Titles and
     instructions are never cut. The name is empty where nothing could be cut.
     """
     there = [name for name in _CUTTABLE if name in slots]

@@ -115,11 +115,20 @@ class Trace:
             raise _unknown("event", event, self._events)
         return self._events[event]
 
-    def memories(self, agent: str) -> Iterator[Record]:
-        """All versions of all slots of an agent in the order of the log, known versions 0 first."""
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """All agents that the log names as ends of an edge, in a message or as owners of a memory, as they come."""
+        return tuple(self._slots)
+
+    def begun(self, agent: str) -> Mapping[str, Any]:
+        """The values that the slots of an agent of the log started with; empty where nobody can say."""
         if agent not in self._slots:
             raise _unknown("agent", agent, self._slots)
-        yield from (_first(agent, slot, value) for slot, value in self._begun(agent).items())
+        return self._begun(agent)
+
+    def memories(self, agent: str) -> Iterator[Record]:
+        """All versions of all slots of an agent in the order of the log, known versions 0 first."""
+        yield from (_first(agent, slot, value) for slot, value in self.begun(agent).items())
         numbers = {number for slot in self._slots[agent] for number in self._versions[agent, slot]}
         for number in sorted(numbers):
             line = self._line(number)

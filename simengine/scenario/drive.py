@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,14 +25,20 @@ _TICK = 0.25  # seconds between two looks at a run that goes on
 
 
 class Program:
-    """What the kernel runs: the handlers of all who act, and a graph that grows as events are issued."""
+    """What the kernel runs: the handlers of all who act, and a graph that grows as events are issued.
 
-    def __init__(self, cast: Cast, graph: Graph) -> None:
+    With ``only``, the ids of events, all others do nothing.
+    """
+
+    def __init__(self, cast: Cast, graph: Graph, only: Collection[str] | None = None) -> None:
         self._cast = cast
         self._graph = graph
+        self._only = only
 
     def handle(self, context: Context) -> Coroutine[Any, Any, None]:
         """The handler for the event's kind."""
+        if self._only is not None and context.event.id not in self._only:
+            return _nothing()
         handler = self._cast.handlers.get(context.event.kind)
         if handler is None:
             raise KernelError(f"there is no handler for {context.event.kind}", event=context.event.id)
@@ -46,6 +52,10 @@ class Program:
         """Take the event's edges into the graph."""
         for edge in event.facts:
             self._graph.add(edge, event.order)
+
+
+async def _nothing() -> None:
+    """What an event does that is not to be executed."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -84,11 +94,12 @@ async def drive(
     sink: Sink,
     *,
     history: Iterable[Restored] = (),
+    only: Collection[str] | None = None,
     tick: Callable[[], None] | None = None,
     observe: Observer | None = None,
     interruptible: bool = False,
 ) -> Driven:
-    """Run a setup to its end; closes the stack, not the sink.
+    """Run a setup to its end, or execute ``only`` some of its events; closes the stack, not the sink.
 
     ``tick`` is called every now and then (a log is flushed there), ``observe`` with a snapshot as often. With
     ``interruptible``, the first SIGINT or SIGTERM stops the run in good order, a second one at once. Raises
@@ -98,7 +109,7 @@ async def drive(
         cast = Cast(setup, stack)
         graph = _history_graph(setup)
         source = cast.source()
-        engine = Engine(Program(cast, graph), source, sink, setup.rules, idle=stack.flush)
+        engine = Engine(Program(cast, graph, only), source, sink, setup.rules, idle=stack.flush)
 
         def stop(reason: RunStopped) -> None:
             stack.stop_sending()

@@ -28,6 +28,7 @@ SAMPLE = 300
 WORD = 6.2
 """Characters of an English word with the space behind it, as language models write them in these memories."""
 
+_TALKERS = 2  # an event with more users than can talk with one another is about all of them
 _MILLION = 1e6
 
 
@@ -175,13 +176,14 @@ def _sample(setup: Setup, stages: list[PlannedStage]) -> dict[str, list[Event]]:
 
 
 def _drawn_by(event: Event) -> str:
-    """The user in an event's footprint; an event without one is drawn by itself."""
-    return next((agent for agent in (*event.writes, *event.reads) if kind(agent) == "user"), event.id)
+    """The user in an event's footprint; an event without one, or with a crowd of them, is drawn by itself."""
+    users = [agent for agent in (*event.writes, *event.reads) if kind(agent) == "user"]
+    return users[0] if 0 < len(users) <= _TALKERS else event.id
 
 
 async def _play(setup: Setup, sample: Mapping[str, list[Event]], model: _Counting) -> tuple[_Texts, int]:
     """Run the sample through the engine; what was written, and how many events have failures."""
-    cast = Cast(setup, Local({"nearest": _as_listed}, model))
+    cast = Cast(setup, Local({"nearest": _as_listed, "cluster": _as_listed}, model))
     texts = _Texts(cast.method.word_limits, {event.id: name for name, events in sample.items() for event in events})
     source: Iterator[Event] = iter(sorted((e for events in sample.values() for e in events), key=attrgetter("order")))
     rules = msgspec.structs.replace(setup.rules, stop_on_error=False)
@@ -191,7 +193,7 @@ async def _play(setup: Setup, sample: Mapping[str, list[Event]], model: _Countin
 
 
 async def _as_listed(request: Request) -> str:
-    """The texts of a search, in the order in which they stand: which is nearest changes no cost by much."""
+    """The texts as they stand: which is nearest, and which belong together, changes no cost by much."""
     return msgspec.json.encode(list(range(len(request.slots["pool"])))).decode()
 
 

@@ -15,7 +15,9 @@ from simengine.llm import LanguageModel
 from simengine.scenario import replaying, running
 from simengine.scenario.check import Plan, plan
 from simengine.scenario.opened import Run
+from simengine.scenario.propagation import measure_spread, pairs
 from simengine.scenario.schema import Scenario, read, read_all
+from simengine.scenario.spread import Spread
 from simengine.scenario.variants import run_many
 
 T = TypeVar("T")
@@ -109,6 +111,23 @@ def resume(
 def replay(run: str | Path | Run, *, data: Dataset | None = None) -> replaying.Replayed:
     """:func:`replay_async`, blocking."""
     return _blocking(replay_async(run, data=data))
+
+
+def decay(
+    runs: str | Path | Run | Sequence[str | Path | Run],
+    control: str | Path | Run | None = None,
+    *,
+    data: Dataset | None = None,
+) -> Spread:
+    """How the preferences that were planted in runs (or folders of variants) travelled and faded.
+
+    Each run is held against its control: the run among them without plantings that it was forked from or that was
+    forked from it, else ``control``. ``data`` are those of runs of :func:`from_frame`. The result has all numbers,
+    ``to_pandas()`` and ``plot()``. Raises :class:`~simengine.errors.InputError` where nothing was planted.
+    """
+    several = [runs] if isinstance(runs, (str, Path, Run)) else runs
+    found = pairs([_folder(run) for run in several], None if control is None else _folder(control))
+    return _blocking(measure_spread(found, data=data))
 
 
 def check(scenario: str | Path, set: Sets | None = None, *, dependencies: bool = False) -> Plan:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simengine.data import Dataset
 from simengine.errors import InputError
 from simengine.llm.backends.refuse import Refuse
 from simengine.runlog import Header, Reader
@@ -44,12 +45,13 @@ def load_run(path: Path) -> LoadedRun:
     return LoadedRun(folder, header, setup)
 
 
-def known_by(path: Path) -> Mapping[str, str]:
+def known_by(path: Path, data: Dataset | None = None) -> Mapping[str, str]:
     """For each kind of agent the slot by which others know it, as the run's method says.
 
-    Raises :class:`InputError` where the run's data are not here.
+    ``data`` are those of a run whose data were handed over in Python. Raises :class:`InputError` where they are not
+    here.
     """
-    return Cast(Setup.of(read(Folder.of(path).scenario)[0]), Refuse()).method.known_by
+    return Cast(Setup.of(read(Folder.of(path).scenario)[0], data), Refuse()).method.known_by
 
 
 def open_trace(path: Path) -> tuple[Trace, str]:

@@ -11,8 +11,11 @@ import msgspec
 from simengine.errors import InputError
 from simengine.kernel import Version
 from simengine.measure import Result
+from simengine.measure.chain import Chain
 from simengine.runlog import EventLine, MessageLine, Reader
 from simengine.scenario.folder import Folder
+from simengine.scenario.following import follow
+from simengine.scenario.loading import open_trace
 from simengine.scenario.report import Report, read_report
 from simengine.scenario.schema import Scenario, read
 from simengine.world import Graph
@@ -135,6 +138,15 @@ class Run:
             for edge in line.edges:
                 graph.add(edge, (place,))
         return graph.to_networkx()
+
+    def chain(self, preference: str, agent: str) -> Chain:
+        """How a preference came to an agent (``user:12``) that held it: from its planting, from memory to memory.
+
+        ``str()`` of it is the text that ``simengine trace`` prints, ``to_networkx()`` its graph. Raises
+        :class:`InputError` where the agent never held it, and where the run's data are not here.
+        """
+        _check_name(agent)
+        return follow(self.path, open_trace(self.path)[0], preference).chain(agent)
 
     def memories(self, agent: str | None = None) -> Table[MemoryVersion]:
         """The memory versions that were written (of an agent such as ``user:12``), in the order of the log.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from simengine.data import Dataset
 from simengine.embed import EmbedSettings, make_embedder
 from simengine.errors import InputError
 from simengine.measure.contacts import merge_events, read_contacts
@@ -23,7 +23,9 @@ from simengine.runlog import Reader
 from simengine.scenario.folder import Folder
 from simengine.scenario.loading import known_by
 from simengine.scenario.schema import read
-from simengine.scenario.variants import has_variants
+from simengine.scenario.spread import FalsePositive, Probing, RunDecay, Spread
+from simengine.scenario.variants import VARIANTS, has_variants
+from simengine.scenario.yamlfile import tree
 
 
 @dataclass(frozen=True)
@@ -35,66 +37,34 @@ class Pair:
     control: Path | None
 
 
-class FalsePositive(msgspec.Struct, frozen=True):
-    """A user who said that it holds a statement which cannot have come to it."""
-
-    run: str
-    user: str
-    at: str
-    preference: str
-
-
-class Probing(msgspec.Struct, frozen=True):
-    """What the probes of a time and statement were answered: of ``users`` asked, how many hold it, by each way.
-
-    ``unread`` answers could not be read; ``control`` is how many hold it by their answers in the control.
-    """
-
-    at: str
-    preference: str
-    users: int
-    answers: int
-    words: int
-    similar: int | None
-    unread: int
-    control: int | None
-
-
-class Spread(msgspec.Struct, frozen=True):
-    """All that was found: ``decay.json``.
-
-    ``outside`` are agents whose memories differ from the control's though nothing leads to them, of which there are
-    none in a sound run; ``false_positives`` the probes that were answered with yes where nothing leads to the user.
-    """
-
-    runs: tuple[str, ...]
-    decay: Decay
-    probes: tuple[Probing, ...]
-    agreement: tuple[Agreement, ...]
-    false_positives: tuple[FalsePositive, ...]
-    outside: tuple[Outside, ...]
-
-
 def pairs(folders: Sequence[Path], control: Path | None = None) -> list[Pair]:
-    """The runs with plantings in these folders, each with its control.
+    """The runs with plantings in these folders, or in their folders of variants, each with its control.
 
-    In a folder of variants the control is the variant without plantings. Raises :class:`InputError` where there is no
-    run with plantings.
+    That is the run without plantings that one of the two was forked from, or else ``control``, or else the only run
+    without plantings. Raises :class:`InputError` where there is no run with plantings.
     """
-    found: list[Pair] = []
-    for folder in folders:
-        runs = sorted(path for path in folder.iterdir() if path.is_dir()) if has_variants(folder) else [folder]
-        planted = {path: _is_planted(path) for path in runs}
-        without = [path for path, enabled in planted.items() if not enabled]
-        beside = control or (without[0] if len(without) == 1 else None)
-        found += [Pair(path.name, path, _control_of(path, without, beside)) for path, yes in planted.items() if yes]
-    if not found:
+    planted = {run: _is_planted(run) for folder in folders for run in _runs_in(folder)}
+    without = [run for run, yes in planted.items() if not yes]
+    beside = control or (without[0] if len(without) == 1 else None)
+    treatments = [run for run, yes in planted.items() if yes]
+    if not treatments:
         raise InputError(
             "no preference was planted in these runs",
             file=str(folders[0]) if folders else None,
             remedy="say `plant: {statements: [{preference: ..., seeds: {random: 1}}]}` in the scenario",
         )
-    return found
+    names = [run.name for run in treatments]
+    telling = len(set(names)) == len(names)
+    return [Pair(run.name if telling else str(run), run, _control_of(run, without) or beside) for run in treatments]
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """The run of a folder, or those of its variants that there are, in their order."""
+    if not has_variants(folder):
+        return [folder]
+    variants = tree(folder / VARIANTS).value
+    assert isinstance(variants, dict)
+    return [folder / name for name in variants if (folder / name).is_dir()]
 
 
 def _is_planted(folder: Path) -> bool:
@@ -102,25 +72,33 @@ def _is_planted(folder: Path) -> bool:
     return plant.enabled and bool(plant.statements)
 
 
-def _control_of(treatment: Path, without: Sequence[Path], beside: Path | None) -> Path | None:
-    """The run without plantings that was forked from this one; else the only one there is."""
+def _control_of(treatment: Path, without: Sequence[Path]) -> Path | None:
+    """The run without plantings of which one was forked from the other."""
     for path in without:
-        with Reader(Folder.of(path).events) as reader:
-            parent = reader.provenance.parent
-        if parent is not None and Path(parent).resolve() == treatment.resolve():
+        if _parent(path) == treatment.resolve() or _parent(treatment) == path.resolve():
             return path
-    return beside
+    return None
+
+
+def _parent(folder: Path) -> Path | None:
+    with _lines(folder) as reader:
+        parent = reader.provenance.parent
+    return None if parent is None else Path(parent).resolve()
+
+
+def _lines(folder: Path) -> Reader:
+    return Reader(Folder.of(folder).events)
 
 
 class _Read:
     """One log, read once: who holds which statement when, the probes, and where statements were planted."""
 
-    def __init__(self, folder: Path, statements: Sequence[str]) -> None:
-        slots = known_by(folder)
+    def __init__(self, folder: Path, statements: Sequence[str], data: Dataset | None) -> None:
+        slots = known_by(folder, data)
         readers = [HoldingsReader(Preference(text), {}, tuple(slots.values())) for text in statements]
         probes = ProbeReader(slots["user"])
         self.seeds: list[dict[str, int]] = [{} for _ in statements]
-        for position, line in enumerate(Reader(Folder.of(folder).events)):
+        for position, line in enumerate(_lines(folder)):
             probes.take(line)
             for reader in readers:
                 reader.take(line)
@@ -130,51 +108,70 @@ class _Read:
         self.probed: list[Probed] = probes.probed
 
 
-def measure_spread(found: Sequence[Pair], *, seed: int = 0) -> Spread:
-    """Everything that is measured of these runs; see :class:`Spread`."""
-    plantings: list[Planting] = []
-    strays: list[Outside] = []
-    positives: list[FalsePositive] = []
-    treated: list[Probed] = []
-    controls: list[Probed] = []
-    for pair in found:
+class _Found:
+    """What was found of one run with plantings and of its control; ``controls`` are the probes of that one."""
+
+    def __init__(self, pair: Pair, data: Dataset | None) -> None:
+        self.pair = pair
         scenario = read(Folder.of(pair.treatment).scenario)[0]
         statements = [statement.preference for statement in scenario.plant.statements]
-        mine = _Read(pair.treatment, statements)
-        other = None if pair.control is None else _Read(pair.control, statements)
+        mine = _Read(pair.treatment, statements, data)
         contacts = read_contacts(_lines(pair.treatment))
         reached = [reach(contacts, seeds) for seeds in mine.seeds]
-        nobody = Holdings((), mine.holdings[0].events, mine.holdings[0].start, mine.holdings[0].finish)
-        anyway = [nobody for _ in statements] if other is None else other.holdings
-        plantings += [Planting(contacts, *parts) for parts in zip(reached, mine.holdings, anyway, strict=True)]
-        positives += _false_positives(pair.name, mine.probed, reached)
-        treated += mine.probed
-        if pair.control is not None and other is not None:
-            controls += other.probed
-            strays += _outside(pair.treatment, pair.control)
-    probes, agreements = _probes(treated, controls, read(Folder.of(found[0].treatment).scenario)[0].embed)
+        anyway = [Holdings((), held.events, held.start, held.finish) for held in mine.holdings]
+        self.controls: list[Probed] | None = None
+        self.outside: list[Outside] = []
+        if pair.control is not None:
+            other = _Read(pair.control, statements, data)
+            anyway, self.controls = other.holdings, other.probed
+            self.outside = _outside(pair.treatment, pair.control)
+        parts = zip(reached, mine.holdings, anyway, strict=True)
+        self.plantings = [Planting(contacts, *part) for part in parts]
+        self.treated = mine.probed
+        self.positives = _false_positives(pair.name, mine.probed, reached)
+
+    def told(self, decay: Decay) -> RunDecay:
+        """The run as it is told."""
+        control = None if self.pair.control is None else str(self.pair.control)
+        return RunDecay(self.pair.name, str(self.pair.treatment), control, decay)
+
+
+async def measure_spread(found: Sequence[Pair], *, data: Dataset | None = None, seed: int = 0) -> Spread:
+    """Everything that is measured of these runs; see :class:`Spread`.
+
+    ``data`` are those of runs whose data were handed over in Python.
+    """
+    each = [_Found(pair, data) for pair in found]
+    probes, agreements = await _probes(each, read(Folder.of(found[0].treatment).scenario)[0].embed)
+    together = None
+    if len({_made_of(pair.treatment) for pair in found}) == 1:
+        together = measure_decay([planting for one in each for planting in one.plantings], seed=seed)
+    alone = len(each) == 1 and together is not None
+    decays = [together] if alone and together else [measure_decay(one.plantings, seed=seed) for one in each]
     return Spread(
-        runs=tuple(str(pair.treatment) for pair in found),
-        decay=measure_decay(plantings, seed=seed),
+        runs=tuple(one.told(decay) for one, decay in zip(each, decays, strict=True)),
+        decay=together,
         probes=probes,
         agreement=agreements,
-        false_positives=tuple(positives),
-        outside=tuple(strays),
+        false_positives=tuple(positive for one in each for positive in one.positives),
+        outside=tuple(stray for one in each for stray in one.outside),
     )
 
 
-def _lines(folder: Path) -> Reader:
-    return Reader(Folder.of(folder).events)
+def _made_of(folder: Path) -> bytes:
+    """What a run was made of but its seed."""
+    with _lines(folder) as reader:
+        header = reader.header
+    return msgspec.json.encode((header.scenario, header.data, header.prompts), order="sorted")
 
 
 def _outside(treatment: Path, control: Path) -> list[Outside]:
     """The agents that differ between both runs where nothing leads to them from any planting."""
     merged = read_contacts(merge_events(_lines(control), _lines(treatment)))
-    seeds = {
-        f"user:{name.rpartition('/')[2]}": position
-        for position, name in enumerate(merged.events)
-        if name.startswith(f"{PLANT}/")
-    }
+    seeds: dict[str, int] = {}
+    for position, name in enumerate(merged.events):
+        if name.startswith(f"{PLANT}/"):
+            seeds.setdefault(f"user:{name.split('/', 2)[2]}", position)
     return outside(reach(merged, seeds), _lines(control), _lines(treatment))
 
 
@@ -187,39 +184,54 @@ def _false_positives(run: str, probed: Sequence[Probed], reached: Sequence[Reach
     ]
 
 
-def _probes(
-    treated: Sequence[Probed], controls: Sequence[Probed], embed: EmbedSettings
-) -> tuple[tuple[Probing, ...], tuple[Agreement, ...]]:
-    """Who holds what by each way of telling, and how far the ways agree."""
+async def _probes(found: Sequence[_Found], embed: EmbedSettings) -> tuple[tuple[Probing, ...], tuple[Agreement, ...]]:
+    """Who holds what by each way of telling, and how far the ways agree over all runs.
+
+    Without any control there is nothing that similarities could be compared with.
+    """
+    treated = [probe for one in found for probe in one.treated]
+    controls = [probe for one in found for probe in one.controls or ()]
     if not treated:
         return (), ()
     # An embedding server is not asked for what is measured behind a run; words are compared instead.
     embedder = make_embedder(embed if embed.kind != "openai" else EmbedSettings())
-    values = asyncio.run(similarities(embedder, [*treated, *controls]))
-    mine, theirs = values[: len(treated)], values[len(treated) :]
-    similar = is_similar(mine, theirs)
+    values = await similarities(embedder, [*treated, *controls])
+    similar = is_similar(values[: len(treated)], values[len(treated) :]).tolist() if controls else None
+    rows: list[Probing] = []
+    done = 0
+    for one in found:
+        here = slice(done, done := done + len(one.treated))
+        rows += _probings(one, None if similar is None else similar[here])
+    ways = {"answers": [bool(probe.holds) for probe in treated], "words": [probe.words for probe in treated]}
+    if similar is not None:
+        ways["similarity"] = similar
+    read = [at for at, probe in enumerate(treated) if probe.holds is not None]
+    return tuple(rows), tuple(_agreements({name: [told[at] for at in read] for name, told in ways.items()}))
+
+
+def _agreements(ways: dict[str, list[bool]]) -> Iterator[Agreement]:
+    names = list(ways)
+    for at, first in enumerate(names):
+        for second in names[at + 1 :]:
+            yield agreement(first, second, ways[first], ways[second])
+
+
+def _probings(one: _Found, similar: Sequence[bool] | None) -> Iterable[Probing]:
+    """The probes of one run, by time and statement."""
     rows: dict[tuple[str, str], list[int]] = {}
-    for at, probe in enumerate(treated):
+    for at, probe in enumerate(one.treated):
         rows.setdefault((probe.at, probe.preference), []).append(at)
-    held = {(probe.user, probe.at, probe.preference) for probe in controls if probe.holds}
-    told = tuple(
-        Probing(
+    held = {(probe.user, probe.at, probe.preference) for probe in one.controls or () if probe.holds}
+    for (when, text), places in rows.items():
+        probes = [one.treated[at] for at in places]
+        yield Probing(
+            run=one.pair.name,
             at=when,
             preference=text,
             users=len(places),
-            answers=sum(bool(treated[at].holds) for at in places),
-            words=sum(treated[at].words for at in places),
-            similar=int(similar[places].sum()) if controls else None,
-            unread=sum(treated[at].holds is None for at in places),
-            control=sum((treated[at].user, when, text) in held for at in places) if controls else None,
+            answers=sum(bool(probe.holds) for probe in probes),
+            words=sum(probe.words for probe in probes),
+            similar=None if similar is None else int(np.sum([similar[at] for at in places])),
+            unread=sum(probe.holds is None for probe in probes),
+            control=None if one.controls is None else sum((probe.user, when, text) in held for probe in probes),
         )
-        for (when, text), places in rows.items()
-    )
-    answered = [at for at, probe in enumerate(treated) if probe.holds is not None]
-    answers, words = ([bool(getattr(treated[at], name)) for at in answered] for name in ("holds", "words"))
-    ways = [agreement("answers", "words", answers, words)]
-    if controls:
-        by_similarity = np.asarray(similar)[answered].tolist()
-        ways += [agreement("answers", "similarity", answers, by_similarity)]
-        ways += [agreement("words", "similarity", words, by_similarity)]
-    return told, tuple(ways)

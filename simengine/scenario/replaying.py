@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from simengine import llm
 from simengine.data import Dataset
-from simengine.errors import LogError, ReplayMiss
+from simengine.errors import LogError
 from simengine.kernel import Restored
 from simengine.llm import CallStore
 from simengine.runlog import Comparer, Reader
@@ -44,7 +45,7 @@ async def replay(
     is missing, :class:`LogError` where the log is damaged or belongs to other data or prompts.
     """
     folder = Folder.of(path)
-    finished, events = _extent(folder)
+    finished, logged = _extent(folder)
     calls = 0
     with Reader(folder.events) as reader, CallStore(folder.calls, read_only=True) as store:
         scenario, _ = read(folder.scenario, sets)
@@ -54,22 +55,20 @@ async def replay(
         setup = replace(setup, rules=msgspec.structs.replace(setup.rules, stop_on_error=False))
         history = _taken_over(reader)
         comparer = Comparer(reader)
-        try:
-            driven = await drive(setup, llm.replay(store), comparer, history=history, observe=observe)
+        # Behind the end of an unfinished log there are events whose answers may never have come.
+        only = None if finished else logged
+        with suppress(EndOfLog):
+            driven = await drive(setup, llm.replay(store), comparer, history=history, only=only, observe=observe)
             calls = driven.calls.asked
-        except (EndOfLog, ReplayMiss):
-            # Behind the end of an unfinished log there are events whose answers may never have come.
-            if finished or comparer.events < events:
-                raise
         comparer.finish()
     return Replayed(path, comparer.events, calls, finished, comparer.sum)
 
 
-def _extent(folder: Folder) -> tuple[bool, int]:
-    """Whether a log goes to the run's end, and how many events it holds."""
+def _extent(folder: Folder) -> tuple[bool, frozenset[str]]:
+    """Whether a log goes to the run's end, and the ids of its events if it does not."""
     with Reader(folder.events) as reader:
-        events = sum(1 for _ in reader)
-    return reader.end is not None, events
+        logged = [line.event for line in reader]
+    return reader.end is not None, frozenset(() if reader.end is not None else logged)
 
 
 def _taken_over(reader: Reader) -> list[Restored]:

@@ -102,7 +102,7 @@ class RankingStage(Section):
 
     @property
     def live(self) -> bool:
-        """Whether the rankings stand at the times of their targets."""
+        """Whether the rankings stand among the interactions of the stage before."""
         return False
 
 
@@ -111,17 +111,18 @@ class RankStage(RankingStage):
 
     ``candidates: fresh`` draws the negatives of each repeat anew, uniformly from what is not known of the user; else
     they are those of the data. ``when: after`` ranks behind the stage before, as the papers do; ``when: live`` at the
-    time of the target, so that nothing later can be in a memory.
+    time of the target, so that nothing later can be in a memory; ``when: [2.5, 3.5]`` at each of these times of the
+    data's clock, so that one can see how an answer changes.
     """
 
     repeats: PositiveInt = 1
     candidates: Literal["given", "fresh"] = "given"
-    when: Literal["after", "live"] = "after"
+    when: Literal["after", "live"] | Annotated[list[int | float], Field(min_length=1)] = "after"
 
     @property
     def live(self) -> bool:
-        """Whether the rankings stand at the times of their targets."""
-        return self.when == "live"
+        """Whether the rankings stand among the interactions of the stage before."""
+        return self.when != "after"
 
 
 class BiasStage(RankingStage):

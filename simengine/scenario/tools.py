@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 import msgspec
 
-from simengine.embed import make_embedder, nearest_texts
+from simengine.embed import cluster_texts, make_embedder, nearest_texts
 from simengine.errors import CallFailed, UnitFailed
 from simengine.llm import Request, Stack
 from simengine.llm.layers.local import Tool
@@ -22,12 +22,20 @@ def tools_of(scenario: Scenario) -> Tools:
 
         async def near(request: Request) -> str:
             query, pool = request.slots["query"], request.slots["pool"]
-            try:
-                found = await nearest_texts(embedder, str(query), list(pool))
-            except UnitFailed as failed:
-                raise CallFailed(failed.problem, reason=failed.reason, remedy=failed.remedy) from failed
-            return msgspec.json.encode(found).decode()
+            return await _told(nearest_texts(embedder, str(query), list(pool)))
 
-        return {"nearest": near}
+        async def cluster(request: Request) -> str:
+            pool, count = request.slots["pool"], int(str(request.slots["count"]))
+            return await _told(cluster_texts(embedder, list(pool), count))
+
+        return {"nearest": near, "cluster": cluster}
 
     return tools
+
+
+async def _told(numbers: Awaitable[list[int]]) -> str:
+    """What was found, as a call's answer; a failure as a call's failure."""
+    try:
+        return msgspec.json.encode(await numbers).decode()
+    except UnitFailed as failed:
+        raise CallFailed(failed.problem, reason=failed.reason, remedy=failed.remedy) from failed

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from simengine.data import Case, Dataset, by_popularity, redrawn
 from simengine.errors import InputError
 from simengine.kernel import stream
@@ -35,13 +37,15 @@ def groups(found: tuple[Trial, ...]) -> list[str]:
 
 def _repeats(name: str, stage: RankStage, cases: list[Case], dataset: Dataset, seed: int) -> Iterator[Trial]:
     pool = list(dataset.items)
-    for case in cases:
-        for repeat in range(1, stage.repeats + 1):
-            if stage.candidates == "given":
-                yield Trial(case, repeat)
-            else:
-                fresh = redrawn(case, dataset, pool, stream(seed, "candidates", name, case.user, str(repeat)))
-                yield Trial(fresh, repeat, drawn=True)
+    for time in [None] if isinstance(stage.when, str) else stage.when:
+        group = "" if time is None else f"at {time}"
+        for case in cases if time is None else [msgspec.structs.replace(case, time=time) for case in cases]:
+            for repeat in range(1, stage.repeats + 1):
+                if stage.candidates == "given":
+                    yield Trial(case, repeat, group)
+                else:
+                    fresh = redrawn(case, dataset, pool, stream(seed, "candidates", name, case.user, str(repeat)))
+                    yield Trial(fresh, repeat, group, drawn=True)
 
 
 def _positions(cases: list[Case]) -> Iterator[Trial]:

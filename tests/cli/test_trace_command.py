@@ -127,7 +127,7 @@ def test_without_the_data_first_memories_are_said_to_be_unknown(
         (["--event", "interaction/u1/i1"], r"no event interaction/u1/i1\n  Nearest: interaction/u1/"),
         (["--agent", "user:u99"], r"no agent user:u99\n  Nearest: user:u\d"),
         (["--message", "user:u1/shrt@1"], r"no message or memory version user:u1/shrt@1\n  Nearest: user:u1/short@\d"),
-        (["--event", "a", "--agent", "b"], "say one of --event, --agent and --message"),
+        (["--event", "a", "--agent", "b"], "say one of --event, --agent, --message, "),
     ],
 )
 def test_what_is_not_there_is_told_with_the_nearest(folder: Path, options: list[str], problem: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
+from itertools import combinations
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -125,7 +127,12 @@ def test_all_styles_can_be_used():
 
 
 def test_no_phrase_of_an_interest_can_be_found_in_one_of_another():
-    owned = [(interest, phrase) for interest in range(len(INTERESTS)) for phrase in phrases(interest, len(DOMAINS))]
+    owned = [
+        (interest, phrase)
+        for interest in range(len(INTERESTS))
+        for domain in DOMAINS
+        for phrase in phrases(interest, domain)
+    ]
     assert len(owned) == 12 * (1 + 6 + 3 * (1 + 4))
     for interest, phrase in owned:
         found = re.compile(rf"\b{re.escape(phrase)}\b", re.IGNORECASE)
@@ -134,11 +141,48 @@ def test_no_phrase_of_an_interest_can_be_found_in_one_of_another():
 
 def test_domains_share_out_the_items_of_each_interest():
     dataset = market(items=48, interests=3, domains=4)
-    counts = Counter((item.extra["domain"], item.category.split("; ")[1]) for item in dataset.items.values())
+    counts = Counter((item.domain, item.category.split("; ")[1]) for item in dataset.items.values())
     assert len(counts) == 12 and set(counts.values()) == {4}
-    assert all(item.category.startswith(f"{item.extra['domain']}; ") for item in dataset.items.values())
+    assert all(item.category.startswith(f"{item.domain}; ") for item in dataset.items.values())
     assert dataset.noun == "item"
     assert market().noun == "album"
+
+
+def test_domains_can_be_named():
+    named, counted = market(domains=["album", "film"]), market(domains=2)
+    assert list(named.items.values()) == list(counted.items.values())
+    assert list(named.train) == list(counted.train)
+    assert {item.domain for item in market(domains=["game", "book"]).items.values()} == {"game", "book"}
+
+
+def test_words_do_not_cross_domains():
+    # A stem of five letters stands for a word, so that `romance` and `romances` count as one.
+    little = {"of", "and", "the", "on", "no", "under"}
+    for styles in STYLES.values():
+        stems = [
+            {word[:5] for word in re.findall(r"[a-z]+", f"{style} {' '.join(features)}".lower())} - little
+            for style, features in styles
+        ]
+        for one, other in combinations(stems, 2):
+            assert not one & other
+
+
+def test_all_that_is_shown_at_a_visit_is_of_one_domain():
+    dataset = market(users=30, items=96, domains=3)
+    for case in dataset.cases:
+        assert {dataset.items[item].domain for item in case.candidates} == {dataset.items[case.target].domain}
+    taken = Counter(dataset.items[item].domain for items in dataset.own.values() for item in items)
+    # 240 visits, each to one of three domains by lot: 80 each, with a standard deviation of 7.3.
+    assert len(taken) == 3 and all(58 < count < 102 for count in taken.values())
+
+
+def test_a_market_of_one_domain_is_what_it_was():
+    # Computed before markets had shelves, named domains and fashions of a domain.
+    velvet = {"interest": "Velvet", "share": 0.3, "from_day": 20, "days": 80}
+    old = market(users=100, items=150, interactions=12, seed=1, fashions=[velvet])
+    assert old.digest.startswith("871efdd9a6d4")
+    told = (list(old.train), list(old.history), old.cases, [(i.id, i.title, i.category) for i in old.items.values()])
+    assert hashlib.sha256(repr(told).encode()).hexdigest().startswith("3b45389e276d4b92")
 
 
 def test_settings_are_strict():
@@ -150,3 +194,19 @@ def test_settings_are_strict():
             adapter.validate_python(wrong)
     with pytest.raises(ValidationError, match="Opera is not among the interests of this market, which are Harbour, G"):
         market(interests=2, fashions=[{"interest": "Opera", "share": 0.5, "from_day": 0, "days": 9}])
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"fashions": [{"interest": "Glass", "domain": "film"}]}, "film is not among the domains of this market"),
+        ({"fashions": [{"interest": "Glass", "among": "Opera"}]}, "Opera is not among the interests of this market"),
+        ({"domains": ["album", "opera"]}, "the domains of a market are some of album, film, book, game"),
+        ({"domains": ["film", "film"]}, "each named once"),
+        ({"domains": 4, "items": 40}, "a domain has only 6 of the 40 items"),
+    ],
+)
+def test_what_a_market_does_not_know_is_an_error(said, message):
+    said["fashions"] = [{"share": 0.5, "from_day": 0, "days": 9, **fashion} for fashion in said.get("fashions", ())]
+    with pytest.raises(ValidationError, match=message):
+        market(**said)

@@ -59,8 +59,8 @@ def test_tastes_are_mixtures_and_items_say_what_they_are():
     for name, item in dataset.items.items():
         domain, style, *features = item.category.split("; ")
         assert domain == truth.domains[truth.item_domain[name]]
-        assert style.split()[0] == truth.interests[truth.item_interest[name]]
-        assert {style, *features} <= set(truth.phrases[truth.item_interest[name]])
+        interest, place = truth.item_interest[name], truth.item_domain[name]
+        assert {style, *features} <= set(truth.domain_phrases[interest][place]) <= set(truth.phrases[interest])
 
 
 @pytest.mark.parametrize("carry", [0.0, 0.5, 1.0])
@@ -91,6 +91,62 @@ def test_a_fashion_rises_and_falls_among_those_who_follow_it():
     assert max(share[False, when] for when in ("before", "at its height", "after")) < 0.25
 
 
+def by_domain(dataset, truth, places=None) -> np.ndarray:
+    """Domains x users x interests: the share of what each user took in a domain that belongs to each interest."""
+    counts = np.zeros((len(truth.domains), len(truth.users), len(truth.interests)))
+    for user, items in dataset.own.items():
+        for item in sorted(items):
+            counts[truth.item_domain[item], truth.position[user], truth.item_interest[item]] += 1
+    return counts / np.maximum(counts.sum(axis=2, keepdims=True), 1)
+
+
+def crossing(said) -> float:
+    """The mean correlation over users of what they took in one domain with what they took in the other."""
+    first, second = by_domain(load(said), market_truth(said))
+    both = [
+        np.corrcoef(one, other)[0, 1] for one, other in zip(first, second, strict=True) if one.std() and other.std()
+    ]
+    return float(np.mean(both))
+
+
+def test_what_a_user_likes_in_one_domain_shows_in_the_other_and_on_the_null_market_it_does_not():
+    size = {"users": 200, "items": 240, "interactions": 20, "domains": 2, "skew": 0.0}
+    assert crossing(settings(**size)) > 0.5
+    assert abs(crossing(settings(**size, carry=0.0))) < 0.1
+    assert abs(crossing(settings(**size, planted=False))) < 0.1
+
+
+def test_what_is_carried_over_is_told():
+    truth = market_truth(settings(users=300, domains=2, interests=6, carry=0.5))
+    ratio = np.log(truth.tastes[:, 0] / truth.tastes[:, 1])
+    # Where an interest has one number for both domains, the two tastes differ by what adds them up to 1, the same for
+    # all such interests of the user.
+    for user in range(300):
+        same = ratio[user, truth.carried[user]]
+        assert same == pytest.approx(np.full(len(same), same[0] if len(same) else 0))
+    assert truth.carried.mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_fashion_of_a_domain_stays_there_and_is_followed_by_those_of_one_taste():
+    fashion = {"interest": "Glass", "share": 0.25, "from_day": 0, "days": 140, "strength": 100, "domain": "film",
+               "among": "Harbour"}  # fmt: skip
+    said = settings(users=200, items=240, interactions=12, domains=2, fashions=[fashion])
+    truth = market_truth(said)
+    ((_, followers),) = truth.fashions
+    harbour = truth.tastes[:, :, truth.interests.index("Harbour")].mean(axis=1)
+    assert len(followers) == 50
+    assert harbour[sorted(followers)].min() >= harbour[sorted(set(range(200)) - followers)].max()
+
+    glass = truth.interests.index("Glass")
+    before, after = (by_domain(load(one), truth)[:, sorted(followers), glass].mean(axis=1)
+                     for one in (said.model_copy(update={"fashions": ()}), said))  # fmt: skip
+    assert after[1] > before[1] + 0.3
+    assert abs(after[0] - before[0]) < 0.06
+    null = said.model_copy(update={"planted": False})
+    without = null.model_copy(update={"fashions": ()})
+    assert load(null).own == load(without).own
+
+
 def test_a_fashion_leaves_those_who_do_not_follow_it_as_they_were():
     fashion = {"interest": "Glass", "share": 0.4, "from_day": 0, "days": 400}
     plain, fashionable = settings(), settings(fashions=[fashion])
@@ -103,4 +159,4 @@ def test_a_fashion_leaves_those_who_do_not_follow_it_as_they_were():
 def test_the_data_set_holds_nothing_of_the_truth():
     # All that agents are shown of an item is its title and its category; the domain is no secret.
     for item in load(settings(domains=2)).items.values():
-        assert set(item.extra) == {"domain"}
+        assert (item.extra, item.domain) == ({}, item.category.split("; ")[0])

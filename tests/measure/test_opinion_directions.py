@@ -16,8 +16,9 @@ data: {format: market, users: 100, items: 150, interests: 6, interactions: 12}
 method: {kind: agentcf}
 stages: [{optimize: {}}, {reviews: {}}, {discussion: {}}]
 """
-SEEDS = range(41, 61)
-"""Not those on which the rules were made."""
+SEEDS = range(61, 81)
+"""Fresh ones: neither the rules nor what is asked of them was made on these."""
+BELIEVED = "reviews: similar less dissimilar, praise less blame"
 
 
 def _over_seeds(folder: Path, planted: str) -> dict[str, Interval]:
@@ -25,9 +26,15 @@ def _over_seeds(folder: Path, planted: str) -> dict[str, Interval]:
     found: defaultdict[str, list[float]] = defaultdict(list)
     for seed in SEEDS:
         sets = (f"seed={seed}", f"data.seed={seed}", f"data.planted={planted}")
-        for result in runs.run(folder / f"{planted}-{seed}", *sets, text=MARKET).report.results:
-            if result.stage in ("reviews", "discussion") and result.metric == "yes":
-                found[f"{result.stage}: {result.group}"].append(result.value)
+        shares = {
+            f"{result.stage}: {result.group}": result.value
+            for result in runs.run(folder / f"{planted}-{seed}", *sets, text=MARKET).report.results
+            if result.stage in ("reviews", "discussion") and result.metric == "yes"
+        }
+        praise, blame = (shares[f"reviews: {sign} similar - {sign} dissimilar"] for sign in ("positive", "negative"))
+        shares[BELIEVED] = praise - blame
+        for key, share in shares.items():
+            found[key].append(share)
     return {key: bootstrap(values) for key, values in found.items()}
 
 
@@ -36,7 +43,8 @@ def test_what_is_found_where_tastes_are_planted_and_where_none_are(tmp_path: Pat
     """Praise and blame work without tastes as well: a reader believes any voice a little.
 
     That the like-minded are believed more rests on tastes: where users take what they are shown by lot, those whose
-    memories are alike do not love the same things, and the contrast is null.
+    memories are alike do not love the same things, and the contrast is null. It is small, so praise and blame are
+    taken together: how much further apart the two move readers if the writers are similar.
     """
     planted, null = (_over_seeds(tmp_path, which) for which in ("true", "false"))
     for market in (planted, null):
@@ -44,7 +52,5 @@ def test_what_is_found_where_tastes_are_planted_and_where_none_are(tmp_path: Pat
             assert market[f"reviews: positive {side} - before"].low > 0
             assert market[f"reviews: negative {side} - before"].high < 0
         assert market["discussion: after - before"].low > 0
-    contrasts = [f"reviews: {sign} similar - {sign} dissimilar" for sign in ("positive", "negative")]
-    assert planted[contrasts[0]].low > 0 > planted[contrasts[1]].high
-    for contrast in contrasts:
-        assert null[contrast].low < 0 < null[contrast].high
+    assert planted[BELIEVED].low > 0
+    assert null[BELIEVED].low < 0 < null[BELIEVED].high

@@ -251,8 +251,7 @@ def test_whatever_a_model_answers_everything_is_counted_once(replies: list[str |
         finished, _ = _run(Path(folder), text=TINY, instead=said)
         judged = _judgements(finished)
     verdicts = [message for event in judged for message in event.get("messages", ()) if message["kind"] == "verdict"]
-    assert len(judged) == 12
-    assert len(verdicts) + sum(finished.report.skipped.get("advertising", {}).values()) == 12
+    assert len(verdicts) + sum(finished.report.skipped.get("advertising", {}).values()) == len(judged) > 0
     for result in finished.report.results:
         assert result.value is not None and result.value >= 0 and 1 <= result.n <= 4
         assert result.metric == "words" or result.value <= 1

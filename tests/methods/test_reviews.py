@@ -167,6 +167,16 @@ def test_the_nearest_are_similar_and_the_farthest_dissimilar(
             assert request.slots["side"] == side
 
 
+def test_all_memories_that_were_compared_are_causes_of_what_is_shown(tmp_path: Path) -> None:
+    """Also of writers who are not read: had their memories been others, others would be read."""
+    finished, _ = _shop(tmp_path, read=1)
+    said = [said for said in _event(finished.path, "reviews/read/u")["messages"] if said["kind"] == "reviews"]
+    assert len(said) == 4
+    for message in said:
+        owners = {cause.partition("/")[0] for cause in message["because"]}
+        assert {f"user:{who}" for who in ("u", "w1", "w2", "w3", "w4")} <= owners
+
+
 def test_of_an_odd_number_the_one_in_the_middle_is_read_by_nobody(tmp_path: Path) -> None:
     finished, model = _shop(tmp_path, read=5, writers=3)
     writers = _event(finished.path, "reviews/read/u")["data"]["writers"]
@@ -243,7 +253,10 @@ def test_a_review_can_be_traced_to_those_who_read_it(tmp_path: Path) -> None:
     names = [cause.record.name for cause in trace.causes(decision).causes]
     assert "reviews/read/u#decide/before.0" in names
     shown = next(cause for cause in trace.causes(decision).causes if cause.record.kind == "reviews")
-    assert [cause.record.name for cause in shown.causes] == ["venue:reviews/t/positive:w4@1"]
+    causes = [cause.record.name for cause in shown.causes]
+    assert causes[-1] == "venue:reviews/t/positive:w4@1"
+    # whose reviews are shown goes by the memories of all who were compared
+    assert [name.partition("/")[0] for name in causes[:-1]] == [f"user:{who}" for who in ("u", "w4", "w2", "w3", "w1")]
 
 
 def test_users_attend_the_threads_and_no_memory_of_user_or_item_changes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,8 @@ import runs
 from contagion import Contagion
 
 from simengine.measure.estimates import Estimate
-from simengine.scenario.propagation import Pair, Spread, measure_spread
+from simengine.scenario.propagation import Pair, measure_spread
+from simengine.scenario.spread import Spread
 
 CHANCES = [0.2, 0.4, 0.6]
 KINDS = ("harpsichord lullabies", "theremin duets", "whistled yodels", "kazoo marches", "bagpipe sonatas")
@@ -44,7 +46,7 @@ def measured(out: Path, text: str, entry: str, statements: Sequence[str], p: flo
     model = Contagion(statements, p, seed)
     finished = runs.run(out, entry, f"seed={seed}", *sets, text=text, backend=model)
     assert finished.report.failures == {}
-    spread = measure_spread([Pair("run", finished.path, None)])
+    spread = asyncio.run(measure_spread([Pair("run", finished.path, None)]))
     assert spread.decay.spontaneous.successes == 0  # nobody has it from elsewhere
     assert spread.decay.loss.losses == 0  # and nobody loses it
     return spread

@@ -42,12 +42,12 @@ WRONG = {
     ),
     "unknown method": (
         BASE.replace("agentcf", "agentfc"),
-        """s.yaml:3:16, field method.kind, value agentfc: expected 'agentcf'
+        """s.yaml:3:16, field method.kind, value agentfc: expected 'agentcf' or 'agentcfpp'
   Did you mean `agentcf`?""",
     ),
     "unknown format": (
         BASE.replace("market", "atomik"),
-        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, frame, market
+        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, amazon, movielens, steam, frame, market
   Did you mean `atomic`?""",
     ),
     "unknown ranker": (

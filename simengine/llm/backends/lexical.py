@@ -5,7 +5,8 @@ prompt and nothing else, and answers in the same formats (in JSON where a schema
 
 How it decides: by the overlap of the memory's liked and disliked phrases with the options' words
 (:mod:`~simengine.llm.backends.lexical_score`). In a choice the first option gets ``POSITION_PULL`` on top, which
-decides where nothing is known; in a ranking the position only breaks ties.
+decides where nothing is known; in a ranking the position only breaks ties. What is taken around a user counts beside
+it (:mod:`~simengine.llm.backends.lexical_groups`).
 
 How it learns: a user likes the phrases of the item preferred, what it has gathered from others included, loves what he
 liked before already, and dislikes what is the rejected item's own. An item preferred gathers its adopter's love and
@@ -18,8 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from simengine.errors import CallFailed
-from simengine.llm.backends import lexical_advertising, lexical_cold_start, lexical_opinions, lexical_probe
+from simengine.llm.backends import (
+    lexical_advertising,
+    lexical_cold_start,
+    lexical_groups,
+    lexical_opinions,
+    lexical_probe,
+)
 from simengine.llm.backends import lexical_text as lt
+from simengine.llm.backends.lexical_groups import trend, trending
 from simengine.llm.backends.lexical_score import scores
 from simengine.llm.backends.lexical_shown import Shown
 from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
@@ -60,10 +68,15 @@ class Lexical:
 
 
 def _choose(shown: Shown) -> str:
-    found = scores(shown.options, shown.taste)
+    found = _weighed(shown, shown.taste)
     pulled = [score + POSITION_PULL * (at == 0) for at, score in enumerate(found)]
     best = max(range(len(pulled)), key=lambda at: pulled[at])
     return choice.write(shown.noun, shown.titles, best, _reasons(shown, best), json=shown.json)
+
+
+def _weighed(shown: Shown, taste: lt.Taste) -> list[float]:
+    """The options by the taste, and by what is taken around the user."""
+    return [mine + theirs for mine, theirs in zip(scores(shown.options, taste), trend(shown), strict=True)]
 
 
 def _judge(shown: Shown) -> str:
@@ -81,6 +94,8 @@ def _reasons(shown: Shown, best: int) -> str:
     said = [f"It meets what I like: {'; '.join(liked)}."] if liked else []
     said += [f"Those who took it share what I like: {'; '.join(others)}."] if others else []
     said += [f"The other has what I dislike: {'; '.join(disliked)}."] if disliked else []
+    around = _overlapping(option.own, tuple(trending(shown)))
+    said += [f"People like me go for it now: {'; '.join(around)}."] if around else []
     return " ".join(said) or "Nothing that I know of my taste tells them apart, so I take what stands first."
 
 
@@ -91,7 +106,7 @@ def _overlapping(phrases: Sequence[str], others: Sequence[str]) -> tuple[str, ..
 
 
 def _rank(shown: Shown) -> str:
-    found = scores(shown.options, _remembered(shown))
+    found = _weighed(shown, _remembered(shown))
     order = sorted(range(len(found)), key=lambda at: -found[at])  # stable: position breaks ties
     return ranking.write([shown.titles[at] for at in order], json=shown.json)
 
@@ -159,7 +174,9 @@ def _analyse(shown: Shown) -> str:
     return reflection.write(" ".join(said) or "This choice tells nothing new.", json=shown.json)
 
 
-WITHOUT_OPTIONS: frozenset[str] = frozenset((*lexical_advertising.ANSWERS, *lexical_probe.ANSWERS))
+WITHOUT_OPTIONS: frozenset[str] = frozenset(
+    (*lexical_advertising.ANSWERS, *lexical_groups.ANSWERS, *lexical_probe.ANSWERS)
+)
 """The tasks in which a prompt may show no options."""
 _ANSWERS: dict[str, Callable[[Shown], str]] = {
     "choose": _choose,
@@ -171,6 +188,7 @@ _ANSWERS: dict[str, Callable[[Shown], str]] = {
     "advertising.judge": _judge,
     **lexical_cold_start.ANSWERS,
     **lexical_advertising.ANSWERS,
+    **lexical_groups.ANSWERS,
     **lexical_opinions.ANSWERS,
     **lexical_probe.ANSWERS,
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simengine.llm.backends.lexical_text import Taste, terms
@@ -34,10 +34,14 @@ class Option(NamedTuple):
 
 
 def scores(options: Sequence[Option], taste: Taste) -> list[float]:
-    """The score of each option; independent of the options' order to the last bit."""
-    own = [_words(option.own) for option in options]
-    gathered = [_words(option.gathered) - words for option, words in zip(options, own, strict=True)]
-    wanted = _wanted(taste)
+    """The score of each option by a taste; independent of the options' order to the last bit."""
+    return by_words(options, _wanted(taste))
+
+
+def by_words(options: Sequence[Option], wanted: Mapping[str, float]) -> list[float]:
+    """The score of each option by how much each word is wanted."""
+    own = [words_of(option.own) for option in options]
+    gathered = [words_of(option.gathered) - words for option, words in zip(options, own, strict=True)]
     with_own = Counter(word for words in own for word in words)
     with_any = Counter(word for pair in zip(own, gathered, strict=True) for words in pair for word in words)
     mean = sum(map(len, own)) / len(options)
@@ -57,15 +61,16 @@ def appeal(option: Option, taste: Taste) -> float:
 
     It is how much a word of its own is wanted on the mean, and ``GATHERED`` of the same for words from adopters.
     """
-    wanted, own = _wanted(taste), _words(option.own)
-    return _mean(own, wanted) + GATHERED * _mean(_words(option.gathered) - own, wanted)
+    wanted, own = _wanted(taste), words_of(option.own)
+    return _mean(own, wanted) + GATHERED * _mean(words_of(option.gathered) - own, wanted)
 
 
 def _mean(words: set[str], wanted: dict[str, float]) -> float:
     return math.fsum(wanted[word] for word in words if word in wanted) / len(words) if words else 0.0
 
 
-def _words(phrases: Iterable[str]) -> set[str]:
+def words_of(phrases: Iterable[str]) -> set[str]:
+    """The words of some phrases that say something."""
     return {word for phrase in phrases for word in terms(phrase)}
 
 

@@ -19,7 +19,8 @@ class Shown:
         # Where the prompt lists no titles, what an item says of itself names it as well.
         self.titles = titles if len(titles) == len(self.descriptions) else tuple(map(lt.name, self.descriptions))
         self.options = tuple(map(self.option, self.descriptions, self.titles))
-        self.taste = lt.read_taste(self.text("memory"), self.noun)
+        # where there are two layers of memory, the fused one holds what is most telling first
+        self.taste = lt.read_taste("\n".join(filter(None, map(self.text, ("fused", "memory")))), self.noun)
 
     def text(self, name: str) -> str:
         """A slot as one text, empty where it was not shown."""
@@ -42,8 +43,10 @@ class Shown:
 
     def option(self, description: str, title: str) -> Option:
         """A description as phrases: those of the item itself, and those that it has gathered."""
-        own = lt.distinct(lt.own_phrases(description, title), without=(self.noun,))
-        return Option(own, lt.distinct(lt.gathered_phrases(description), without=(self.noun, *own)))
+        # what all that is shown belongs to says nothing of any
+        common = (self.noun, self.text("domain"))
+        own = lt.distinct(lt.own_phrases(description, title), without=common)
+        return Option(own, lt.distinct(lt.gathered_phrases(description), without=(*common, *own)))
 
     def _position(self, title: str) -> int | None:
         found = [at for at, known in enumerate(self.titles) if known and known == title]

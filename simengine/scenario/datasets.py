@@ -1,0 +1,41 @@
+"""Making data sets for scenarios: published data as atomic files, and cross-domain sets built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from simengine.data.sources import Construction, Converted, Kept, Reading, SourceSettings, Watch
+from simengine.data.sources import convert as convert_source
+from simengine.data.sources import cross_domain as construct
+from simengine.errors import InputError
+
+__all__ = ["Converted", "Kept", "Reading", "Watch", "convert", "cross_domain"]
+
+_Model = TypeVar("_Model")
+
+
+def convert(said: Mapping[str, Any], out: Path, watch: Watch) -> Converted:
+    """Write the data that ``said`` names, as under ``data`` in a scenario, to a folder of atomic files."""
+    settings: SourceSettings = _checked(TypeAdapter(SourceSettings), said)
+    return convert_source(settings, out, watch)
+
+
+def cross_domain(
+    source: Path, out: Path, said: Mapping[str, Any], watch: Watch
+) -> tuple[tuple[Kept, ...], tuple[str, ...]]:
+    """Build a cross-domain data set in a folder; ``said`` are the numbers that differ from the paper's."""
+    return construct(source, out, _checked(TypeAdapter(Construction), said), watch)
+
+
+def _checked(adapter: TypeAdapter[_Model], said: Mapping[str, Any]) -> _Model:
+    try:
+        return adapter.validate_python(said)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in detail["loc"] if part not in ("amazon", "movielens", "steam"))
+        problem = detail["msg"].removeprefix("Value error, ")
+        raise InputError(problem, remedy="Correct this option.", field=field or None) from None

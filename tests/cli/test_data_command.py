@@ -1,0 +1,140 @@
+"""The commands under data: what they print and write, where progress goes, and what a wrong option says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+
+from simengine.cli.main import main
+from simengine.data import AtomicSettings, load
+
+OPENING = 1_640_000_000_000  # 2021-12-20, in milliseconds
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Command]:
+    """Call the program in this process; exit status, stdout and stderr."""
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["simengine", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    yield call
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Three users with six interactions each in two domains, and one with a single one."""
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for domain in ("Books", "Games"):
+        rows = [
+            {
+                "user_id": user,
+                "parent_asin": f"{domain}-{user}{place}",
+                "asin": "v",
+                "rating": 5.0,
+                "timestamp": OPENING + place,
+            }
+            for user in ("ann", "bea", "cid")
+            for place in range(3)
+        ]
+        rows += [{**rows[0], "user_id": "dan"}] * (domain == "Books")
+        (folder / f"{domain}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        meta = [{"parent_asin": row["parent_asin"], "title": row["parent_asin"], "price": "?1"} for row in rows[:9]]
+        (folder / f"meta_{domain}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in meta), encoding="utf-8")
+    return folder
+
+
+def test_convert_writes_atomic_files_and_says_what_is_in_them(command: Command, shop: Path) -> None:
+    status, out, err = command("data", "convert", "amazon", shop, "--out", "books", "--domains", "Books")
+    assert status == 0
+    assert out.splitlines() == [
+        "4 users, 9 items, 10 interactions",
+        "note: timestamps are read as milliseconds since 1970: 2021-12-20 to 2021-12-20 (UTC)",
+        "note: every rating is 5: it tells nothing apart, and none counts as a dislike",
+        "note: 9 prices cannot be read, and are left empty",
+        "data: {format: atomic, path: books}",
+    ]
+    assert "Books.jsonl" in err and "10 rows" in err and "Games" not in err
+    assert load(AtomicSettings(format="atomic", path=Path("books"))).users == ("ann", "bea", "cid", "dan")
+
+    status, out, err = command("data", "convert", "amazon", shop, "--out", "books")
+    assert (status, out) == (2, "")
+    assert "books: this exists already, and nothing is overwritten" in err
+
+
+def test_cross_domain_shows_what_each_step_kept(command: Command, shop: Path, tmp_path: Path) -> None:
+    arguments = (
+        "data",
+        "cross-domain",
+        shop,
+        "--min-interactions",
+        "6",
+        "--users",
+        "2",
+        "--seed",
+        "4",
+        "--ratio",
+        "4:1:1",
+    )
+    status, out, err = command(*arguments, "--out", "cross")
+    assert status == 0
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    for row in (
+        "all reviews 4 18 19",
+        "from 2021-10-01 to 2022-03-31 (UTC) 4 18 19",
+        "of users in 2 domains or more 3 18 18",
+        "of users with 6 interactions or more 3 18 18",
+        "of 2 users, drawn by lot with the seed 4 2 12 12",
+    ):
+        assert row in rows
+    assert rows[-1] == "written: cross; a scenario can say `extends: cross/data.yaml`"
+    assert "Games.jsonl" in err
+
+    scenario = tmp_path / "one.yaml"
+    scenario.write_text(
+        "extends: cross/data.yaml\nname: one\nmethod: {kind: agentcf}\nstages: [{optimize: {}}, {rank: {}}]\n"
+    )
+    status, out, err = command("check", scenario)
+    assert (status, err) == (0, "")
+    assert "one: 2 users, 12 items, 6 interactions to re-enact" in out
+    assert "drawn uniformly from what is not known of the user in the domain of the target" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("convert", "steam", "raw", "--out", "o"), "one file of games is wanted, here is Games.jsonl, meta_Games"),
+        (("convert", "movielens", "nowhere", "--out", "o"), "nowhere: there is no such folder"),
+        (("convert", "movielens", "raw", "--out", "o", "--domains", "Books"), "movielens data have no domains"),
+        (("cross-domain", "raw", "--out", "o", "--ratio", "8-1-1"), "field ratio: '8-1-1' is no ratio"),
+        (
+            ("cross-domain", "raw", "--out", "o", "--ratio", "8:1"),
+            "field split.ratio: the shares are those of training",
+        ),
+        (("cross-domain", "raw", "--out", "o", "--since", "soon"), "field since: Input should be a valid date"),
+        (
+            ("cross-domain", "raw", "--out", "o", "--min-domains", "0"),
+            "field min_domains: Input should be greater than 0",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(command: Command, shop: Path, arguments: tuple[str, ...], message: str) -> None:
+    status, out, err = command("data", *arguments)
+    assert (status, out) == (2, "")
+    assert message in err and "Traceback" not in err
+    assert not Path("o").exists()

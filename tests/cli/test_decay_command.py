@@ -1,0 +1,140 @@
+"""The command decay as a user meets it: what it prints at 80 columns, what it writes, and how it refuses."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import runs
+import structlog
+
+from simengine.cli.main import main
+from simengine.scenario.spread import Spread
+
+Command = Callable[..., tuple[int, str, str]]
+SCENARIO = runs.SMALL.replace("  - rank: {}\n", "  - probe: {at: [start, end]}\n") + (
+    "plant:\n  statements:\n"
+    "    - {preference: I like the slow harpsichord lullabies of a forgotten village., seeds: {users: [u3]}}\n"
+    "    - {preference: I like theremin duets., seeds: {users: [u5]}}\n"
+)
+PAIR = "variants:\n  treatment: {}\n  control: {fork: treatment, plant: {enabled: false}}\n"
+LIMITS = (
+    "variants:\n"
+    "  keep: {}\n"
+    "  keep-control: {fork: keep, plant: {enabled: false}}\n"
+    "  short: {method: {user_words: 20}}\n"
+    "  short-control: {fork: short, method: {user_words: 20}, plant: {enabled: false}}\n"
+)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Command]:
+    """Call the program in this process; exit status, stdout and stderr."""
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["simengine", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    yield call
+    structlog.reset_defaults()
+
+
+def made(command: Command, text: str, out: str) -> Path:
+    """The folder of what was run of a scenario."""
+    Path("scenario.yaml").write_text(SCENARIO + text, encoding="utf-8")
+    assert command("run", "scenario.yaml", "--out", out)[0] == 0
+    return Path(out)
+
+
+def test_a_treatment_is_told_beside_its_control(command: Command) -> None:
+    folder = made(command, PAIR, "pair")
+    status, out, _ = command("decay", folder)
+    assert status == 0
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    for said in (
+        "Passed on, per contact",
+        "Holders by hop from the seeds",
+        "net of control [95%]",
+        "share by hop = r^hop: r ",
+        "mixes multiple exposures",
+        "Agreement of the ways to tell",
+        "probes answered with yes outside of the possible reach: 0\n",
+        "agents that differ from the control outside of the possible reach: 0\n",
+        "written: pair/decay.json",
+    ):
+        assert said in out
+    assert "…" not in out  # nothing is left out for want of room
+    spread = msgspec.json.decode((folder / "decay.json").read_bytes(), type=Spread)
+    assert spread.decay is not None
+    everybody = spread.decay.transmission[0]
+    assert re.search(rf"^all +{everybody.successes}/{everybody.trials} ", out, re.MULTILINE)
+    for name in ("decay-by-hop.png", "decay-over-time.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    first = (folder / "decay.json").read_bytes(), (folder / "decay-by-hop.png").read_bytes()
+    assert command("decay", folder)[1] == out
+    assert ((folder / "decay.json").read_bytes(), (folder / "decay-by-hop.png").read_bytes()) == first
+
+
+def test_without_a_control_that_is_said_and_its_columns_are_left_out(command: Command) -> None:
+    folder = made(command, PAIR, "pair")
+    status, out, _ = command("decay", folder / "treatment", "--out", "elsewhere/deep")
+    assert status == 0
+    assert "There is no control of treatment" in out
+    assert "net of control" not in out
+    assert sorted(path.name for path in Path("elsewhere/deep").iterdir()) == [
+        "decay-by-hop.png", "decay-over-time.png", "decay.json",
+    ]  # fmt: skip
+    assert not (folder / "treatment" / "decay.json").exists()
+    named = command("decay", folder / "treatment", "--control", folder / "control")[1]
+    assert "net of control" in named
+
+
+def test_variants_stand_beside_one_another_each_net_of_its_control(command: Command) -> None:
+    folder = made(command, LIMITS, "limits")
+    status, out, _ = command("decay", folder)
+    assert status == 0
+    table = out.partition("note:")[0]
+    assert "Runs beside one another" in table
+    assert [line.split()[0] for line in table.splitlines() if line and line[0] in "ks"] == ["keep", "short"]
+    assert "Holders by hop" not in out  # runs of different kinds have no share in common
+    assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
+    spread = msgspec.json.decode((folder / "decay.json").read_bytes(), type=Spread)
+    assert spread.decay is None
+    assert [(run.run, run.control) for run in spread.runs] == [
+        ("keep", "limits/keep-control"),
+        ("short", "limits/short-control"),
+    ]
+
+
+def test_runs_with_other_seeds_are_told_together_too(command: Command) -> None:
+    one = made(command, "", "one")
+    assert command("run", "scenario.yaml", "--set", "seed=6", "--out", "two")[0] == 0
+    out = command("decay", one, "two")[1]
+    assert "Runs beside one another" in out
+    assert "Holders by hop" in out
+    assert "Intervals resample the 4 plantings" in out
+    assert Path("one/decay.json").is_file() and not Path("two/decay.json").exists()
+
+
+def test_a_run_without_plantings_is_refused(command: Command) -> None:
+    folder = made(command, PAIR, "pair")
+    status, out, err = command("decay", folder / "control")
+    assert (status, out) == (2, "")
+    assert "no preference was planted in these runs" in err and "plant: {statements:" in err
+
+
+def test_what_is_no_run_is_refused(command: Command) -> None:
+    Path("empty").mkdir()
+    for folder in ("empty", "nowhere"):
+        status, out, err = command("decay", folder)
+        assert (status, out) == (1, "")
+        assert f"{folder}: this is not the folder of a run" in err
