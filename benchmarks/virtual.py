@@ -1,7 +1,7 @@
-"""Plain simulations of when the calls of an AgentCF run could end: ideally, as its authors ran it, at the very least.
+"""Plain simulations of when the calls of a run could end: ideally, as its authors ran it, at the very least.
 
 They share nothing with the engine but what it logged. The calls of a run are made into jobs that wait for one another,
-each with its latency, and seconds are counted on a heap of what is under way.
+each with its latency, and seconds are counted on a heap of what is under way. How jobs are made of AgentCF stands here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def jobs_of(records: Iterable[Committed], seconds: Callable[[str], float], span:
             raise ValueError(f"a unit of {event.id} failed, so that its calls do not tell what waits for what")
         user, *items = event.writes
         published = (event.order[0], event.order[1] // span * span) if span else event.order
-        before = _finals(written, [user], event.order) + _finals(written, [*items, *event.reads], published)
+        before = finals(written, [user], event.order) + finals(written, [*items, *event.reads], published)
         ends: dict[str, int] = {}
         for _, stage in groupby((path for path, _ in record.calls), key=_stage):
             ends = {}
@@ -55,7 +55,7 @@ def jobs_of(records: Iterable[Committed], seconds: Callable[[str], float], span:
                 kind = path.partition("/")[0]
                 after = (ends[kind],) if kind in ends else before
                 if kind == "reflect.item" and kind not in ends:
-                    after += _finals(written, items, event.order)
+                    after += finals(written, items, event.order)
                 ends[kind] = len(jobs)
                 jobs.append(Job(seconds(f"{event.id}#{path}"), tuple(sorted(set(after))), number, path))
             before = tuple(ends.values())
@@ -71,7 +71,7 @@ def _stage(path: str) -> tuple[str, bool]:
     return number, kind == "choose"
 
 
-def _finals(written: Versions, agents: Iterable[str], as_of: Order) -> tuple[int, ...]:
+def finals(written: Versions, agents: Iterable[str], as_of: Order) -> tuple[int, ...]:
     """The jobs at the end of which the agents' last versions before a place in the order are final."""
     found: tuple[int, ...] = ()
     for agent in agents:

@@ -91,7 +91,7 @@ class MethodContract:
         witness = _Witness()
         setup = Setup.of(self._read()[0])
         with CallStore(tmp_path / "calls.sqlite") as store:
-            stack = llm.build(setup.scenario.llm, store, backend=self.model(), tools=tools_of(setup.scenario))
+            stack = llm.build(setup.scenario.llm, store, backend=self.model(), tools=tools_of(setup))
             _wait(drive(setup, stack, witness))
         assert not witness.strayed, f"outside the footprint: {', '.join(witness.strayed[:5])}"
 

@@ -3,8 +3,9 @@
 In each event every participant is a source for every agent that the event has written a memory of. Participants are
 the ends of its edges, the owners of memories that it wrote, and the agents whose memories its records name as causes.
 Where an event goes on from an earlier one (its parent, or one whose message is a cause), all who took part in that one
-take part in it too. No kind of agent is named here but users and items: whoever else is a source (a group, a venue)
-without an edge in the event gives its contacts the name of its own kind.
+take part in it too. Whoever is a source without an edge in the event gives its contacts the name of its own kind, as a
+group or a venue does. Only users and items, whose memory is read, and groupings are named here: a grouping, which keeps
+who is in which group, is that by which groups reach their members.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from simengine.runlog import EventLine
 
 READ = "read"
 """The kind of a contact by which a user's or an item's memory is read that no edge of the event leads to."""
+_BY_NATURE = {"user": READ, "item": READ, "grouping": "group"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Contacts:
 
     The kind of a contact is that of the edge between source and target in the event (``interaction``, ``exposure``,
     ``membership``, ``attendance``), else that of the source's first edge in it, else what the source is (``group``,
-    ``venue``), and :data:`READ` for users and items.
+    ``venue``), with ``group`` for groupings and :data:`READ` for users and items.
     """
 
     agents: tuple[str, ...]
@@ -220,7 +222,7 @@ class _Gathering:
         if number is None:
             number = self._agents[name] = len(self._agents)
             nature = name.partition(":")[0]
-            self._by_nature.append(self._kind(READ if nature in ("user", "item") else nature))
+            self._by_nature.append(self._kind(_BY_NATURE.get(nature, nature)))
         return number
 
     def _kind(self, name: str) -> int:

@@ -1,6 +1,6 @@
 """What agents do: each method says which events there are and what happens in them; ``turn`` is how an agent acts."""
 
-from simengine.methods.catalog import METHODS, MethodSettings, Registered, make, prompts, register, strategies
+from simengine.methods.catalog import METHODS, MethodSettings, Registered, make, prompts, register, strategies, tools
 from simengine.methods.method import Handler, Method, Ranks, Trial
 from simengine.methods.planting import Planting, PlantSettings, seeds_of
 from simengine.methods.studies import STUDIES
@@ -25,4 +25,5 @@ __all__ = [
     "register",
     "seeds_of",
     "strategies",
+    "tools",
 ]

@@ -148,20 +148,26 @@ class AgentCFpp:
         )
 
     def _negative(self, row: Interaction, event: str) -> str:
-        """The recorded negative, where the data have one; else one of the same domain, drawn by popularity."""
+        """The recorded negative, where the data have one; else one of the same domain, drawn by popularity.
+
+        Where the user has had all of the domain that anybody has taken in training, it is drawn by lot from the rest.
+        """
         recorded = (self._data.recorded_negatives or {}).get(row)
         if recorded is not None:
             return recorded
         domain = self._data.items[row.item].domain
-        drawn = self._negatives[domain].draw(row.user, stream(self._seed, event, "negative"))
-        if not drawn:
+        random = stream(self._seed, event, "negative")
+        drawn = self._negatives[domain].draw(row.user, random)
+        own = self._data.own[row.user]
+        rest = [] if drawn else [it.id for it in self._data.items.values() if it.domain == domain and it.id not in own]
+        if not drawn and not rest:
             raise InputError(
                 "there is no item left that could be this user's negative",
                 remedy="leave the user or the domain out, or give more items",
                 user=row.user,
                 domain=domain,
             )
-        return drawn[0]
+        return drawn[0] if drawn else random.choice(rest)
 
     # -- one step: inference (section 3.2), then updates (section 3.3) ------------------------------------------------
 

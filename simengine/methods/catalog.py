@@ -1,6 +1,6 @@
 """The methods by name: those of this package, those that installed packages offer, those registered by hand.
 
-A method of this package can be taken out by deleting its files and its two lines here. One of another package is found
+A method of this package can be taken out by deleting its files and its lines here. One of another package is found
 by an entry point of the group ``simengine.methods``, whose name is the method's kind and whose value is a
 :class:`Registered`; one in a notebook is made known by :func:`register`.
 """
@@ -22,16 +22,28 @@ from pydantic_core import CoreSchema, core_schema
 
 from simengine.data import Dataset
 from simengine.errors import InputError
+from simengine.llm.layers.local import Tool
 from simengine.methods.agentcf import AgentCF, AgentCFSettings
 from simengine.methods.agentcf_rank import STRATEGIES
 from simengine.methods.agentcfpp import AgentCFpp
 from simengine.methods.agentcfpp_rank import STRATEGIES as PP_STRATEGIES
 from simengine.methods.agentcfpp_settings import AgentCFppSettings
+from simengine.methods.interec.agent import InteRec
+from simengine.methods.interec.settings import InteRecSettings
+from simengine.methods.interec.workshop import WORKSHOP, Workshop
 from simengine.methods.method import Method, Settings
 from simengine.methods.turn import Asker
 
 GROUP = "simengine.methods"
 _PROMPTS = files("simengine.methods") / "prompts"
+
+
+def _no_tools(settings: Settings, dataset: Dataset, seed: int) -> Mapping[str, Tool]:
+    return {}
+
+
+def _workshop(settings: InteRecSettings, dataset: Dataset, seed: int) -> Mapping[str, Tool]:
+    return {WORKSHOP: Workshop(settings, dataset, seed)}
 
 
 @dataclass(frozen=True)
@@ -41,18 +53,21 @@ class Registered:
     ``settings`` are what a scenario may say under ``method``; their ``kind: Literal[...]`` holds the method's name.
     ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of its templates
     (``<name>.j2``). ``strategies`` are the ways in which its agents rank, with what reports call them; where a method
-    names none it has one, ``B``.
+    names none it has one, ``B``. ``tools(settings, dataset, seed)`` are the local computations that it asks for, by
+    task.
     """
 
     settings: type[Settings]
     make: Callable[[Any, Dataset, Asker, int], Method]
     prompts: Traversable
     strategies: Mapping[str, str] = field(default_factory=dict)
+    tools: Callable[[Any, Dataset, int], Mapping[str, Tool]] = _no_tools
 
 
 METHODS: Mapping[str, Registered] = {
     "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf", STRATEGIES),
     "agentcfpp": Registered(AgentCFppSettings, AgentCFpp, _PROMPTS / "agentcfpp", PP_STRATEGIES),
+    "interec": Registered(InteRecSettings, InteRec, _PROMPTS / "interec", tools=_workshop),
 }
 _BY_HAND: dict[str, Registered] = {}
 
@@ -74,6 +89,14 @@ def known() -> Mapping[str, Registered]:
 def make(settings: Settings, dataset: Dataset, asker: Asker, seed: int) -> Method:
     """The method that the settings ask for, on this data set."""
     return known()[settings.kind].make(settings, dataset, asker, seed)
+
+
+def tools(settings: Settings, dataset: Dataset, seed: int) -> Mapping[str, Tool]:
+    """The local computations that the method of these settings asks for, by task.
+
+    Raises :class:`InputError` where a library that they need is not installed.
+    """
+    return known()[settings.kind].tools(settings, dataset, seed)
 
 
 def prompts(kind: str) -> Traversable:

@@ -146,14 +146,19 @@ class Asker:
         """
         return await self._computed(context, name, "cluster", CLUSTERS, {"pool": tuple(pool), "count": str(count)})
 
-    async def _computed(
-        self, context: Context, name: str, task: str, model: str, slots: Mapping[str, Slot]
-    ) -> list[int]:
+    async def compute(self, context: Context, name: str, task: str, model: str, slots: Mapping[str, Slot]) -> str:
+        """The answer of a local model, which :mod:`simengine.llm.layers.local` tells of; recorded as a call's is."""
+
         def run(call: Call) -> Awaitable[tuple[Completion, str]]:
             sampling = Sampling(temperature=0.0)
             return self._complete(Request(task, model, (), sampling, slots, call.id, 0, call.priority))
 
-        numbers: list[int] = msgspec.json.decode((await context.effect(run, name)).text, type=list[int])
+        return (await context.effect(run, name)).text
+
+    async def _computed(
+        self, context: Context, name: str, task: str, model: str, slots: Mapping[str, Slot]
+    ) -> list[int]:
+        numbers: list[int] = msgspec.json.decode(await self.compute(context, name, task, model, slots), type=list[int])
         return numbers
 
     async def _again(

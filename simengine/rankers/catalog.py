@@ -10,6 +10,7 @@ from simengine.rankers.base import Ranker
 from simengine.rankers.bm25 import BM25
 from simengine.rankers.itemknn import ItemKNN
 from simengine.rankers.pop import Pop
+from simengine.rankers.seqsim import SeqSim
 from simengine.rankers.trained import BPR, SASRec
 from simengine.rankers.uniform import Random
 
@@ -33,6 +34,7 @@ RANKERS: Mapping[str, RankerMaker] = MappingProxyType(
         Random.name: _seedless(Random),
         Pop.name: _seedless(Pop),
         BM25.name: _seedless(BM25),
+        SeqSim.name: _seedless(SeqSim),
         ItemKNN.name: _seedless(ItemKNN),
         BPR.name: BPR,
         SASRec.name: SASRec,

@@ -1,4 +1,4 @@
-"""Follows interest groups through a log: who was in a group from when, how it was formed anew, what it showed to whom."""
+"""Follows interest groups through a log: who was in a group when, how it was formed anew, what it showed to whom."""
 
 from __future__ import annotations
 

@@ -63,13 +63,5 @@ class Cast:
         return heapq.merge(self._planting.events(), *stages, key=attrgetter("order"))
 
     def total(self) -> int:
-        """How many events :meth:`source` gives."""
-        planted = sum(1 for _ in self._planting.events())
-        return planted + sum(self._count(placed) for placed in self._setup.stages())
-
-    def _count(self, placed: Placed) -> int:
-        if placed.name in self._studies:
-            return sum(1 for _ in self.events(placed))
-        if isinstance(placed.settings, RankingStage):
-            return len(self._setup.trials(placed)) * len(placed.settings.strategies)
-        return len(self._setup.dataset.train)
+        """How many events :meth:`source` gives: it makes them all, since only methods and studies know."""
+        return sum(1 for _ in self.source())

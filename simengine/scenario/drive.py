@@ -27,13 +27,14 @@ _TICK = 0.25  # seconds between two looks at a run that goes on
 class Program:
     """What the kernel runs: the handlers of all who act, and a graph that grows as events are issued.
 
-    With ``only``, the ids of events, all others do nothing.
+    With ``only``, the ids of events, all others do nothing. ``children`` counts the events issued that no source gave.
     """
 
     def __init__(self, cast: Cast, graph: Graph, only: Collection[str] | None = None) -> None:
         self._cast = cast
         self._graph = graph
         self._only = only
+        self.children = 0
 
     def handle(self, context: Context) -> Coroutine[Any, Any, None]:
         """The handler for the event's kind."""
@@ -50,6 +51,7 @@ class Program:
 
     def announce(self, event: Event) -> None:
         """Take the event's edges into the graph."""
+        self.children += event.parent is not None
         for edge in event.facts:
             self._graph.add(edge, event.order)
 
@@ -61,6 +63,7 @@ async def _nothing() -> None:
 class Snapshot(msgspec.Struct, frozen=True):
     """How far a run is: events done of ``total``, calls asked of the model, events with failures, calls in flight.
 
+    An event that others bring about counts in ``total`` once it is issued, as nobody knows of it before.
     ``waiting`` calls queue for a slot or a limit; ``rates`` is how fast calls are sent, beside the known limits.
     ``usd`` is what the whole run has cost so far, as far as prices are known.
     """
@@ -109,13 +112,15 @@ async def drive(
         cast = Cast(setup, stack)
         graph = _history_graph(setup)
         source = cast.source()
-        engine = Engine(Program(cast, graph, only), source, sink, setup.rules, idle=stack.flush)
+        program = Program(cast, graph, only)
+        engine = Engine(program, source, sink, setup.rules, idle=stack.flush)
 
         def stop(reason: RunStopped) -> None:
             stack.stop_sending()
             engine.stop(reason)
 
-        look = _looker(engine, stack, cast.total(), tick, observe)
+        known = cast.total() if observe is not None else 0
+        look = _looker(engine, stack, lambda: known + program.children, tick, observe)
         ticker = asyncio.create_task(_tick(look))
         try:
             with _signals(stop) if interruptible else contextlib.nullcontext():
@@ -133,13 +138,17 @@ async def drive(
 
 
 def _looker(
-    engine: Engine, stack: Stack, total: int, tick: Callable[[], None] | None, observe: Observer | None
+    engine: Engine,
+    stack: Stack,
+    total: Callable[[], int],
+    tick: Callable[[], None] | None,
+    observe: Observer | None,
 ) -> Callable[[], None]:
     def snapshot() -> Snapshot:
         counts, calls = engine.progress, stack.stats()
         return Snapshot(
             done=counts["committed"],
-            total=total,
+            total=total(),
             calls=calls.asked,
             failures=counts["failed"],
             in_flight=calls.in_flight,

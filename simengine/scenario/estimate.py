@@ -12,10 +12,10 @@ import msgspec
 from simengine.kernel import Committed, Engine, Event, stream
 from simengine.llm import Completion, Request
 from simengine.llm.backends.lexical import Lexical
-from simengine.llm.backends.refuse import Refuse
 from simengine.llm.layers.local import Local
 from simengine.llm.settings import Price
 from simengine.llm.tokens import CHARACTERS, characters
+from simengine.methods import tools
 from simengine.scenario.cast import Cast
 from simengine.scenario.check import Plan, PlannedStage, plan
 from simengine.scenario.drive import Program
@@ -132,8 +132,10 @@ def estimate(scenario: Scenario) -> Estimate:
     The sample is drawn by the scenario's seed, whole users at a time, so that their memories grow as they would.
     """
     planned, setup, model = plan(scenario), Setup.of(scenario), _Counting()
-    sample = _sample(setup, planned.stages)
-    texts, failed = asyncio.run(_play(setup, sample, model))
+    own = tools(setup.scenario.method, setup.dataset, setup.scenario.seed)
+    cast = Cast(setup, Local({"nearest": _as_listed, "cluster": _as_listed, **own}, model))
+    sample = _sample(setup, cast, planned.stages)
+    texts, failed = asyncio.run(_play(setup, cast, sample))
     scale = {stage.name: stage.events / max(len(sample[stage.name]), 1) for stage in planned.stages}
     sums: dict[tuple[str, str, str], list[float]] = {}
     for request, reply in model.asked.values():
@@ -153,9 +155,8 @@ def estimate(scenario: Scenario) -> Estimate:
     return Estimate(planned, tasks, sampled, failed, unpriced, _assumptions(sampled, planned))
 
 
-def _sample(setup: Setup, stages: list[PlannedStage]) -> dict[str, list[Event]]:
+def _sample(setup: Setup, cast: Cast, stages: list[PlannedStage]) -> dict[str, list[Event]]:
     """The events of users drawn one by one until there are enough of them, and some of every stage."""
-    cast = Cast(setup, Refuse())
     counts: dict[str, Counter[str]] = {}
     for placed in setup.stages():
         for event in cast.events(placed):
@@ -181,9 +182,8 @@ def _drawn_by(event: Event) -> str:
     return users[0] if 0 < len(users) <= _TALKERS else event.id
 
 
-async def _play(setup: Setup, sample: Mapping[str, list[Event]], model: _Counting) -> tuple[_Texts, int]:
+async def _play(setup: Setup, cast: Cast, sample: Mapping[str, list[Event]]) -> tuple[_Texts, int]:
     """Run the sample through the engine; what was written, and how many events have failures."""
-    cast = Cast(setup, Local({"nearest": _as_listed, "cluster": _as_listed}, model))
     texts = _Texts(cast.method.word_limits, {event.id: name for name, events in sample.items() for event in events})
     source: Iterator[Event] = iter(sorted((e for events in sample.values() for e in events), key=attrgetter("order")))
     rules = msgspec.structs.replace(setup.rules, stop_on_error=False)

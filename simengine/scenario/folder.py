@@ -66,6 +66,13 @@ class Folder:
         """The folder of a run that was made before."""
         folder = cls(path)
         if not folder.scenario.is_file() or not folder.events.is_file():
+            variants = sorted(each.parent.name for each in path.glob("*/events.jsonl"))
+            if variants:
+                raise LogError(
+                    f"this folder holds several runs: {', '.join(variants)}",
+                    file=str(path),
+                    remedy=f"name one of them, such as {path / variants[0]}",
+                )
             raise LogError(
                 "this is not the folder of a run: it has no scenario.yaml and events.jsonl",
                 file=str(path),

@@ -149,7 +149,7 @@ async def go_on(
                 backend=backend,
                 reuse=reuse,
                 parent=parent,
-                tools=tools_of(setup.scenario),
+                tools=tools_of(setup),
             )
             driven = await drive(
                 setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible

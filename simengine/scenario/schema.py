@@ -25,6 +25,7 @@ from simengine.llm import LLMSettings
 from simengine.methods import MethodSettings, PlantSettings, strategies
 from simengine.methods.studies.advertising import AdvertisingSettings
 from simengine.methods.studies.cold_start import ColdStartSettings
+from simengine.methods.studies.converse import ConverseSettings
 from simengine.methods.studies.discussion import DiscussionSettings
 from simengine.methods.studies.probe import ProbeSettings
 from simengine.methods.studies.reviews import ReviewsSettings
@@ -147,6 +148,7 @@ class Stage(Section):
     probe: ProbeSettings | None = None
     reviews: ReviewsSettings | None = None
     discussion: DiscussionSettings | None = None
+    converse: ConverseSettings | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Stage:
@@ -204,6 +206,8 @@ class Scenario(Section):
     def _stages_fit(self) -> Scenario:
         if sum(stage.optimize is not None for stage in self.stages) > 1:
             raise ValueError("a scenario re-enacts its interactions once, but there are several `optimize` stages")
+        if any((stage.converse is not None) != (self.method.kind == "interec") for stage in self.stages):
+            raise ValueError("the method `interec` plays `converse` stages and no others, which no other method plays")
         first = self.stages[0].rank
         if first is not None and first.live:
             raise ValueError("a ranking `when: live` stands among the interactions of an `optimize` stage before it")

@@ -14,7 +14,7 @@ from simengine.data import Dataset, Unit, load, with_drawn_candidates
 from simengine.errors import InputError
 from simengine.kernel import Period, Rules
 from simengine.llm.prompts import PromptBook
-from simengine.methods import STUDIES, Trial, prompts, seeds_of
+from simengine.methods import STUDIES, Trial, prompts, seeds_of, tools
 from simengine.runlog import SCHEMA, Header
 from simengine.scenario.baselines import baselines
 from simengine.scenario.schema import RankingStage, Scenario, every
@@ -103,6 +103,7 @@ class Setup:
         """
         for number, statement in enumerate(self.scenario.plant.statements):
             seeds_of(statement, number, self.dataset, self.scenario.seed)
+        tools(self.scenario.method, self.dataset, self.scenario.seed)
         for placed in self.stages():
             if isinstance(placed.settings, RankingStage):
                 self.trials(placed)

@@ -11,11 +11,14 @@ from simengine.errors import CallFailed, UnitFailed
 from simengine.llm import Request, Stack
 from simengine.llm.layers.local import Tool
 from simengine.llm.stack import Tools
-from simengine.scenario.schema import Scenario
+from simengine.methods import tools as tools_of_method
+from simengine.scenario.setup import Setup
 
 
-def tools_of(scenario: Scenario) -> Tools:
-    """What makes the tools for a scenario, once there is a model that can be asked for embeddings."""
+def tools_of(setup: Setup) -> Tools:
+    """What makes the tools for a run, once there is a model that can be asked for embeddings."""
+    scenario = setup.scenario
+    own = tools_of_method(scenario.method, setup.dataset, scenario.seed)
 
     def tools(stack: Stack) -> Mapping[str, Tool]:
         embedder = make_embedder(scenario.embed, stack if scenario.llm.backend == "openai" else None)
@@ -28,7 +31,7 @@ def tools_of(scenario: Scenario) -> Tools:
             pool, count = request.slots["pool"], int(str(request.slots["count"]))
             return await _told(cluster_texts(embedder, list(pool), count))
 
-        return {"nearest": near, "cluster": cluster}
+        return {"nearest": near, "cluster": cluster, **own}
 
     return tools
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from makespan import Load, virtually
 from virtual import Job, as_the_authors, bound, critical_path, heights, ideal, jobs_of, work
+from virtual_groups import group_jobs_of
 
 from simengine.kernel import Committed, Event
 from simengine.scenario.schema import read
@@ -145,6 +148,132 @@ class TestJobs:
         record.units = [("choose/r1", "no title")]
         with pytest.raises(ValueError, match="a unit of u/i/1 failed"):
             jobs_of([record], lambda call: 1.0)
+
+
+CALLS = ("choose/r1", "reflect.user/r1", "fuse/r1/extract", "fuse/r1", "reflect.item/r1")
+CURRENT, DRAFT = "grouping:current", "grouping:draft"
+
+
+def member(time: int, user: str, item: str, negative: str, paths: tuple[str, ...] = CALLS) -> Committed:
+    """A step of AgentCF++, which writes the negative too and looks at the grouping."""
+    made = step(time, user, item, negative, paths)
+    event = msgspec.structs.replace(
+        made.event, writes=(f"user:{user}", f"item:{item}", f"item:{negative}"), reads=(CURRENT,)
+    )
+    return Committed(event, [], [], made.calls, made.units, [])
+
+
+def regrouped(time: int, kind: str, target: str, reads: tuple[str, ...], paths: tuple[str, ...] = ()) -> Committed:
+    """An event of a formation, behind all steps of its time."""
+    event = Event(
+        id=f"{kind}/{time}", kind=f"grouping.{kind}", order=(0, time, "~"), time=time, writes=(target,), reads=reads
+    )
+    return Committed(event, [], [], [(path, "") for path in paths], [], [])
+
+
+FORMED = ("tags/1/u", "tags/2/v", "tags/2/v/reask", "group/cluster", "name/1", "name/2")
+USERS = ("user:u", "user:v", "user:w")
+
+
+class TestGroupJobs:
+    def test_a_step_makes_one_call_after_the_other(self) -> None:
+        paths = (*CALLS, *(path.replace("r1", "r2") for path in CALLS))
+        jobs = group_jobs_of([member(1, "u", "i", "n", paths)], lambda call: 1.0)
+        assert [job.after for job in jobs] == [(), *((at,) for at in range(9))]
+
+    @pytest.mark.parametrize(
+        ("second", "first_call_waits_for"),
+        [
+            (member(2, "u", "j", "m"), (3,)),  # the user, once it has fused, while the items still reflect
+            (member(2, "v", "i", "m"), (4,)),
+            (member(2, "v", "j", "n"), (4,)),  # the negative, which learns too
+            (member(2, "v", "j", "m"), ()),
+        ],
+    )
+    def test_a_step_waits_for_what_it_reads(self, second: Committed, first_call_waits_for: tuple[int, ...]) -> None:
+        jobs = group_jobs_of([member(1, "u", "i", "n"), second], lambda call: 1.0)
+        assert jobs[5].after == first_call_waits_for
+
+    def test_published_items_are_waited_for_where_they_reflect(self) -> None:
+        """Periods of ten: at 2 the user reads the item as of 0, the item itself as of now."""
+        records = [member(1, "u", "i", "n"), member(2, "v", "i", "m"), member(12, "w", "i", "n")]
+        after = [job.after for job in group_jobs_of(records, lambda call: 1.0, 10)]
+        assert (after[5], after[9], after[10]) == ((), (4, 8), (4, 9))
+
+    def test_a_formation_waits_for_all_users_and_everybody_for_it(self) -> None:
+        """Tags side by side, then the clusters at once, then names side by side; a step of a new user waits too."""
+        records = [
+            member(1, "u", "i", "n"),
+            member(1, "v", "j", "m"),
+            regrouped(1, "form", CURRENT, USERS, FORMED),
+            member(2, "w", "k", "l"),
+            regrouped(2, "form", CURRENT, USERS, FORMED[:1]),
+        ]
+        jobs = group_jobs_of(records, lambda call: 1.0)
+        assert [(job.name, job.after) for job in jobs[10:15]] == [
+            ("tags/1/u", (3, 8)),
+            ("tags/2/v", (3, 8)),
+            ("tags/2/v/reask", (11,)),
+            ("name/1", (10, 12)),
+            ("name/2", (10, 12)),
+        ]
+        assert jobs[15].after == (13, 14)
+        assert jobs[20].after == (3, 8, 13, 14, 18)
+
+    def test_with_a_lag_nobody_waits_for_a_formation_before_it_is_adopted(self) -> None:
+        records = [
+            member(1, "u", "i", "n"),
+            regrouped(1, "form", DRAFT, USERS, FORMED[:1]),
+            member(2, "v", "j", "m"),
+            regrouped(2, "adopt", CURRENT, (DRAFT,)),
+            member(3, "w", "k", "l"),
+        ]
+        jobs = group_jobs_of(records, lambda call: 1.0)
+        assert [jobs[at].after for at in (5, 6, 11)] == [(3,), (), (5,)]
+
+    def test_who_joins_is_waited_for_by_nobody(self) -> None:
+        join = regrouped(1, "join", CURRENT, ())
+        join.event = msgspec.structs.replace(join.event, writes=())
+        assert group_jobs_of([join], lambda call: 1.0) == []
+
+    def test_what_it_does_not_know_is_refused(self) -> None:
+        failed = member(1, "u", "i", "n", CALLS[:1])
+        failed.units = [("choose/r1", "no title")]
+        ranking = regrouped(1, "form", CURRENT, ())
+        ranking.event = msgspec.structs.replace(ranking.event, kind="ranking")
+        for record, problem in ((failed, "a unit of u/i/1 failed"), (ranking, "form/1 is a ranking")):
+            with pytest.raises(ValueError, match=problem):
+                group_jobs_of([record], lambda call: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("method", "visibility"),
+    [
+        ("", "latest"),
+        ("lag: 5", "latest"),
+        ("lag: 9", "latest"),  # put in force behind the next formation
+        ("rounds: 2", "every 2 steps"),
+        ("groups_by: history", "latest"),
+        ("dual: false, lag: 3", "latest"),
+    ],
+)
+def test_with_groups_too_the_engine_takes_the_critical_path(method: str, visibility: str) -> None:
+    """Users of two domains, whose groups are formed anew behind every seven of their 24 steps."""
+    text = f"""
+name: groups
+data: {{format: market, users: 8, items: 24, domains: 2, interactions: 6}}
+engine: {{visibility: {{items: {visibility}}}}}
+method: {{kind: agentcfpp, every: 7, {method}}}
+stages: [{{optimize: {{}}}}]
+"""
+    load = Load("groups", Setup.of(read("groups.yaml", (), text)[0]))
+    records, took = virtually(load, 1000, seconds)
+    jobs = load.jobs(records, seconds)
+    kinds = Counter(record.event.kind.rpartition(".")[2] for record in records)
+    assert (kinds["interaction"], kinds["form"], kinds["adopt"]) == (8 * 3, 3, 3 * ("lag" in method))
+    assert kinds["join"] >= 2
+    assert took == pytest.approx(critical_path(jobs), abs=1e-6) == pytest.approx(ideal(jobs, 1000))
+    assert took < 0.9 * work(jobs)
 
 
 @pytest.mark.parametrize("visibility", ["latest", "every 2 steps"])

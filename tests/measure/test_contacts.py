@@ -72,6 +72,7 @@ def test_a_negative_that_is_written_too_is_a_target() -> None:
         ("user:2/short@3", "user:2", "read"),
         ("item:c/memory@0", "item:c", "read"),
         ("group:jazz/members@1", "group:jazz", "group"),
+        ("grouping:current/groups@1", "grouping:current", "group"),
         ("venue:talk/a/b/thread@2", "venue:talk/a/b", "venue"),
         ("workshop:1/memory@2", "workshop:1", "workshop"),
     ],

@@ -228,6 +228,22 @@ def test_a_wrong_choice_goes_to_another_round_where_there_is_one(run: Run) -> No
     assert not any("/r2" in call for call in _event(folder, A2)["calls"])
 
 
+def test_where_nobody_else_took_anything_of_a_domain_the_negative_is_drawn_from_the_rest(run: Run) -> None:
+    folder = run(Told(), "data.negatives=null", "data.users=1")
+    negatives = {event["data"]["item"]: event["data"]["negative"] for event in runs.events(folder)}
+    assert negatives["f1"] in {"f0", "f2", "f3"}
+    assert {negatives["b1"], negatives["b2"]} <= {"b4", "b5"}
+
+
+def test_a_user_who_has_had_all_of_a_domain_has_no_negative(run: Run, tmp_path: Path) -> None:
+    lines = FILES["x.item"].replace("|", "\t").splitlines(keepends=True)
+    (tmp_path / "x.item").write_text("".join(line for line in lines if line[:2] not in ("f0", "f2", "f3")), "utf-8")
+    (tmp_path / "x.test.inter").write_text(HEADER.replace("|", "\t") + "u\tb0 b1 f1 b2\tb3\n", "utf-8")
+    (tmp_path / "x.random").write_text("u\tb4 b5\n", "utf-8")
+    with pytest.raises(InputError, match="user u, domain film: there is no item left"):
+        run(Told(), "data.negatives=null")
+
+
 # -- what fails leaves its memory as it was --------------------------------------------------------------------------
 
 

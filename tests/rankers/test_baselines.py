@@ -1,4 +1,4 @@
-"""Random, Pop, BM25 and ItemKNN, on small data with values by hand and on the real sets with values measured before."""
+"""Random, Pop, BM25, SeqSim, ItemKNN: small data with values by hand, the real sets with values measured before."""
 
 from __future__ import annotations
 
@@ -17,12 +17,35 @@ from simengine.measure import evaluate
 from simengine.rankers import RANKERS
 from simengine.rankers.itemknn import ItemKNN
 
-UNLEARNT = ("random", "pop", "bm25", "itemknn")  # these need no extra
+UNLEARNT = ("random", "pop", "bm25", "seqsim", "itemknn")  # these need no extra
 
 
 def test_the_catalogue_names_each_ranker_as_it_names_itself():
     assert list(RANKERS) == [*UNLEARNT, "bpr", "sasrec"]
     assert [RANKERS[name](seed=3).name for name in UNLEARNT] == list(UNLEARNT)
+
+
+def test_seqsim_scores_by_the_words_of_the_whole_history():
+    """By hand: each word is in two of four texts, so all weigh alike, and a text of two words has two equal parts."""
+    texts = {"a": "jazz", "b": "jazz soul", "c": "soul folk", "d": "folk"}
+    items = {name: Item(name, text) for name, text in texts.items()}
+    dataset = dataclasses.replace(load(MarketSettings(format="market", users=2)), items=items)
+    seqsim = RANKERS["seqsim"]()
+    seqsim.fit(dataset)
+    half = math.sqrt(0.5)
+    one = seqsim.score(Case("u", "b", ("a",), None, 1), ["a", "b", "c", "never seen"])
+    assert one == pytest.approx([1, half, 0, math.nan], nan_ok=True)
+    # jazz and folk, equally: at half a right angle to either, at 60 degrees to what shares one word of two
+    two = seqsim.score(Case("u", "b", ("a", "d"), None, 1), ["a", "d", "b", "c"])
+    assert two == pytest.approx([half, half, 0.5, 0.5])
+    assert list(seqsim.score(Case("u", "b", (), None, 1), ["a", "b"])) == [0, 0]
+
+
+def test_seqsim_makes_do_without_words():
+    items = {name: Item(name, "?!") for name in "ab"}
+    seqsim = RANKERS["seqsim"]()
+    seqsim.fit(dataclasses.replace(load(MarketSettings(format="market", users=2)), items=items))
+    assert list(seqsim.score(Case("u", "b", ("a",), None, 1), ["a", "b"])) == [0, 0]
 
 
 def test_naming_the_rankers_imports_none_of_their_libraries():

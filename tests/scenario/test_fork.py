@@ -13,7 +13,7 @@ import pytest
 import runs
 
 from simengine import scenario as scenarios
-from simengine.errors import CallFailed, InputError, RunStopped
+from simengine.errors import CallFailed, InputError, LogError, RunStopped
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.request import Completion, Request
 
@@ -148,3 +148,10 @@ def test_a_variant_can_be_forked_from_one_before_it(tmp_path: Path) -> None:
     path.write_text(text.replace("fork: once", "fork: later"), encoding="utf-8")
     with pytest.raises(InputError, match="stands before it"):
         asyncio.run(scenarios.run_many(scenarios.read_all(path), out=tmp_path / "more"))
+
+
+def test_a_folder_of_variants_is_told_from_a_run(tmp_path: Path) -> None:
+    whole = runs.run(tmp_path / "runs" / "first")
+    with pytest.raises(LogError, match="holds several runs: first") as caught:
+        fork(whole.path.parent, tmp_path / "fork")
+    assert str(whole.path) in str(caught.value)

@@ -42,7 +42,7 @@ WRONG = {
     ),
     "unknown method": (
         BASE.replace("agentcf", "agentfc"),
-        """s.yaml:3:16, field method.kind, value agentfc: expected 'agentcf' or 'agentcfpp'
+        """s.yaml:3:16, field method.kind, value agentfc: expected 'agentcf' or 'agentcfpp' or 'interec'
   Did you mean `agentcf`?""",
     ),
     "unknown format": (
@@ -52,7 +52,7 @@ WRONG = {
     ),
     "unknown ranker": (
         BASE.replace("rank: {}", "rank: {rankers: [pop, bm52]}"),
-        """s.yaml:4:49, field stages[1].rank.rankers[1], value bm52: there is no such ranker; there are random, pop, bm25, itemknn, bpr, sasrec
+        """s.yaml:4:49, field stages[1].rank.rankers[1], value bm52: there is no such ranker; there are random, pop, bm25, seqsim, itemknn, bpr, sasrec
   Correct this value.""",
     ),
     "k zero": (
@@ -228,6 +228,11 @@ WRONG |= {
     "optimize twice": (
         BASE.replace("rank: {}", "optimize: {}"),
         """s.yaml:1:1: a scenario re-enacts its interactions once, but there are several `optimize` stages
+  Correct this value.""",
+    ),
+    "talks of another method": (
+        BASE.replace("{rank: {}}", "{converse: {}}"),
+        """s.yaml:1:1: the method `interec` plays `converse` stages and no others, which no other method plays
   Correct this value.""",
     ),
     "live ranking first": (

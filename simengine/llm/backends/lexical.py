@@ -22,6 +22,7 @@ from simengine.errors import CallFailed
 from simengine.llm.backends import (
     lexical_advertising,
     lexical_cold_start,
+    lexical_converse,
     lexical_groups,
     lexical_opinions,
     lexical_probe,
@@ -175,7 +176,7 @@ def _analyse(shown: Shown) -> str:
 
 
 WITHOUT_OPTIONS: frozenset[str] = frozenset(
-    (*lexical_advertising.ANSWERS, *lexical_groups.ANSWERS, *lexical_probe.ANSWERS)
+    (*lexical_advertising.ANSWERS, *lexical_converse.ANSWERS, *lexical_groups.ANSWERS, *lexical_probe.ANSWERS)
 )
 """The tasks in which a prompt may show no options."""
 _ANSWERS: dict[str, Callable[[Shown], str]] = {
@@ -188,6 +189,7 @@ _ANSWERS: dict[str, Callable[[Shown], str]] = {
     "advertising.judge": _judge,
     **lexical_cold_start.ANSWERS,
     **lexical_advertising.ANSWERS,
+    **lexical_converse.ANSWERS,
     **lexical_groups.ANSWERS,
     **lexical_opinions.ANSWERS,
     **lexical_probe.ANSWERS,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from simengine.data import Dataset
 from simengine.measure.studies.advertising import AdvertisingReading
 from simengine.measure.studies.cold_start import ColdStartReading
+from simengine.measure.studies.converse import ConverseReading
 from simengine.measure.studies.discussion import DiscussionReading
 from simengine.measure.studies.reading import Found, Reading
 from simengine.measure.studies.reflection import Reflection
@@ -18,6 +19,7 @@ READINGS: Mapping[str, Callable[[str, Dataset], Reading]] = {
     "advertising": AdvertisingReading,
     "reviews": ReviewsReading,
     "discussion": DiscussionReading,
+    "converse": ConverseReading,
 }
 """Makes a reading of the stage of this name on these data."""
 

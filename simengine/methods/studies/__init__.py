@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from simengine.methods.studies.advertising import Advertising
 from simengine.methods.studies.cold_start import ColdStart
+from simengine.methods.studies.converse import Converse
 from simengine.methods.studies.discussion import Discussion
 from simengine.methods.studies.probe import Probe
 from simengine.methods.studies.reviews import Reviews
@@ -23,4 +24,5 @@ STUDIES: Mapping[str, StudyKind] = {
     "probe": StudyKind(Probe, _PROMPTS / "probe"),
     "reviews": StudyKind(Reviews, _PROMPTS / "opinions"),
     "discussion": StudyKind(Discussion, _PROMPTS / "opinions"),
+    "converse": StudyKind(Converse, _PROMPTS / "interec"),
 }

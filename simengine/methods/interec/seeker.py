@@ -1,0 +1,136 @@
+"""The user of a simulated talk: what he knows of the item that he wants, and the guard over what he says (figure 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from simengine.data import Case, Dataset
+from simengine.kernel import Context, Version
+from simengine.llm.prompts import Slot
+from simengine.llm.replies.lines import one_line
+from simengine.llm.replies.talk import Turn
+from simengine.methods.interec import columns, naming
+from simengine.methods.interec.table import ItemTable
+from simengine.methods.interec.tasks import USER
+from simengine.methods.turn import Asker, tell
+
+HISTORY = "history"
+"""The slot of a user that holds the titles of what he has had, one a line, the oldest first."""
+SAY = "say"
+"""The kind of the messages that a user says."""
+NAMED, TOLD = "named", "told too much"
+"""What a message of a user may be marked with: it names the target; it tells more conditions than it may."""
+CONDITIONS = 3
+"""How many conditions a message may tell."""
+
+_WARNINGS = {
+    NAMED: "Your last message named what you want, which you must not do.",
+    TOLD: f"Your last message told more than {CONDITIONS} things of what you want.",
+}
+_NAMES = ("brand", "developer", "publisher")
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a user has said: the text, whether it was a goodbye, the message's id, and what it is marked with."""
+
+    text: str
+    goodbye: bool
+    message: str
+    marks: tuple[str, ...]
+
+
+class Seekers:
+    """All users of one run. ``known(case)`` lists what is known of a case's target, each entry a condition."""
+
+    def __init__(self, dataset: Dataset, table: ItemTable, asker: Asker, words: int, tries: int) -> None:
+        self._asker = asker
+        self._words = words
+        self._tries = tries
+        self._titles = dict(zip(table.items, table.titles, strict=True))
+        self._known = _conditions(dataset, table)
+
+    def known(self, case: Case) -> tuple[str, ...]:
+        """The conditions that the target of a case meets."""
+        return self._known[case.target]
+
+    async def say(self, context: Context, number: int, case: Case, heard: Sequence[str], because: str) -> Said | None:
+        """What the user says in a turn; none where the model gave nothing that can be read.
+
+        A message with a slip is asked for again, ``tries`` times in all; then it is taken as it is, and marked.
+        ``because`` is the message that he answers, if there is one.
+        """
+        turn: Turn | None = None
+        slips: tuple[str, ...] = ()
+        for attempt in range(1, self._tries + 1):
+            ask = partial(self._ask, case=case, heard=tuple(heard), warning=" ".join(_WARNINGS[it] for it in slips))
+            asked = await context.unit(f"say/{number}.{attempt}", ask)
+            if not asked.ok:
+                return None
+            turn = asked.value
+            slips = self._slips(turn.text, case)
+            if not slips:
+                break
+        assert turn is not None
+        (venue, who), mine = context.event.writes, await self._memory(context)
+        body = {"turn": number, "text": one_line(turn.text), "goodbye": turn.goodbye, "marks": list(slips)}
+        message = tell(context, who, venue, SAY, body, because=[mine, *([because] if because else [])])
+        return Said(one_line(turn.text), turn.goodbye, message, slips)
+
+    async def _ask(self, context: Context, case: Case, heard: tuple[str, ...], warning: str) -> Turn:
+        mine = await self._memory(context)
+        slots: dict[str, Slot] = {
+            "history": tuple(mine.value.splitlines()),
+            "target": self._titles[case.target],
+            "conditions": self.known(case),
+            "dialogue": heard,
+            "warning": warning,
+            "limit": str(self._words),
+        }
+        return await self._asker.ask(context, USER, slots)
+
+    def _slips(self, text: str, case: Case) -> tuple[str, ...]:
+        others = [self._titles[it] for it in case.history]
+        slips = [NAMED] if naming.names(text, self._titles[case.target], others) else []
+        return (*slips, TOLD) if naming.held(text, self.known(case)) > CONDITIONS else tuple(slips)
+
+    async def _memory(self, context: Context) -> Version:
+        _, who = context.event.writes
+        return await context.read(who, HISTORY, by=who)
+
+
+def histories(dataset: Dataset, table: ItemTable) -> Mapping[str, str]:
+    """What each user of a test case has had, as the slot ``history`` holds it."""
+    titles = dict(zip(table.items, table.titles, strict=True))
+    return {case.user: "\n".join(titles[it] for it in case.history) for case in dataset.cases}
+
+
+def _conditions(dataset: Dataset, table: ItemTable) -> Mapping[str, tuple[str, ...]]:
+    """What is known of each item, as the data have it: tags, date, price, names, and how popular it is."""
+    items = list(dataset.items.values())
+    tags = columns.tags(items)
+    popular = _popularity(table.visits)
+    return {
+        item.id: (
+            *tags[at],
+            *(f"came out in {date[:4]}" for date in [columns.release_date(item)] if date),
+            *(f"costs {price:g}" for price in [columns.number(item, "price")] if price is not None),
+            *(f"{name} {text}" for name in _NAMES if (text := columns.text(item, name))),
+            popular[at],
+        )
+        for at, item in enumerate(items)
+    }
+
+
+def _popularity(visits: Sequence[int]) -> list[str]:
+    """In which third of the items each is by how often it was taken, in words, with the numbers of that third."""
+    ordered = sorted(visits)
+    cuts = [ordered[len(ordered) * part // 3] for part in (1, 2)]
+    thirds = [(it >= cuts[0]) + (it >= cuts[1]) for it in visits]
+    told = []
+    for third in range(3):
+        inside = [it for it, of in zip(visits, thirds, strict=True) if of == third] or [0]
+        told.append(f"taken {min(inside)} to {max(inside)} times so far")
+    return [told[third] for third in thirds]

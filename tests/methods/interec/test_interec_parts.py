@@ -1,0 +1,142 @@
+"""The parts of a conversation by themselves: named titles, profiles, demonstrations, what is known of an item."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from interec_games import TAKEN, make_shop, shop_data
+
+from simengine.data import Case
+from simengine.llm.replies import Unreadable
+from simengine.methods.interec import demonstrations, naming, profile, reply
+from simengine.methods.interec.faults import Fault
+from simengine.methods.interec.plan import Plan, Step
+from simengine.methods.interec.profile import Profile
+from simengine.methods.interec.seeker import _conditions, histories
+from simengine.methods.interec.table import build
+from simengine.methods.interec.tasks import read_message, read_planned, write_message
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "others", "named"),
+    [
+        ("I want Portal.", "Portal", (), True),
+        ("I want PORTAL!", "Portal", (), True),
+        ("I had Portal 2.", "Portal", ("Portal 2",), False),
+        ("I had Portal 2, and want Portal.", "Portal", ("Portal 2",), True),
+        ("I had Portal 2.", "Portal", (), True),  # no title is known that would cover it
+        ("important portals", "Portal", (), False),
+        ("Plan b it is", "b", (), True),
+        ("abc", "b", (), False),
+        ("我想玩原神吗", "原神", (), True),
+        ("Хочу Мор. Утопия", "Мор. Утопия", (), True),
+        ("the witcher 3 wild hunt", "The Witcher 3: Wild Hunt", (), True),
+        ("Heat of 1995", "Heat (1995)", (), True),
+        ("", "Portal", (), False),
+    ],
+)
+def test_a_title_is_named_as_whole_words(text: str, title: str, others: tuple[str, ...], named: bool) -> None:
+    assert naming.names(text, title, others) is named
+
+
+def test_phrases_are_counted_as_whole_words() -> None:
+    assert naming.held("Action, first person; came out in 2004.", ["Action", "First-Person", "came out in 200"]) == 2
+
+
+def test_the_newer_profile_holds_where_two_conflict() -> None:
+    older = Profile(("a", "b"), ("c",), ("x",))
+    assert older.merged(Profile(("c",), ("a",), ("y",))) == Profile(("b", "c"), ("a",), ("y",))
+    assert older.merged(Profile()) == Profile(("a", "b"), ("c",), ())
+
+
+def test_a_profile_keeps_the_newest_entries() -> None:
+    many = tuple(f"t{at}" for at in range(30))
+    assert Profile().merged(Profile(many)).like == many[10:]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"profile": {"like": ["a"], "dislike": [], "expect": ["b"]}, "steps": []}', Profile(("a",), (), ("b",))),
+        ('{"steps": []}', Profile()),
+        ('{"profile": {"like": "a"}, "steps": []}', Profile()),
+        ('{"profile": {"like": [{"a": 1}]}, "steps": []}', Profile()),
+        ("", Profile()),
+        ("{" * 5000, Profile()),
+    ],
+)
+def test_a_profile_is_read_or_empty(text: str, expected: Profile) -> None:
+    assert profile.read(text) == expected
+
+
+def test_likes_are_told_to_rankings_by_preference_alone_and_dislikes_to_all() -> None:
+    table = make_shop().table
+    steps = tuple(
+        Step("rank", json.dumps({"by": by, "liked": [], "unwanted": ["b"]})) for by in ("popularity", "preference")
+    )
+    told = profile.with_profile(Plan("", steps), Profile(("Portal", "Puzzle"), ("Portal 2", "Twins")), table)
+    given = [json.loads(step.input) for step in told.steps]
+    assert [it["liked"] for it in given] == [[], ["Portal"]]
+    assert [it["unwanted"] for it in given] == [["b", "Portal 2", "Twins"]] * 2  # both games of that name
+
+
+def test_every_demonstration_is_a_plan_that_can_be_carried_out() -> None:
+    for at in range(len(demonstrations.REQUESTS)):
+        found = reply.read(demonstrations.plan(at))
+        assert reply.write(found) == demonstrations.plan(at)
+    assert len(set(demonstrations.REQUESTS)) == len(demonstrations.REQUESTS)
+    (shown,) = demonstrations.shown([2])
+    assert shown.startswith(f"Request: {demonstrations.REQUESTS[2]}\nPlan: {{")
+
+
+def test_what_is_known_of_an_item_is_what_the_data_tell() -> None:
+    """Half-Life 2 was taken by three of five users, and what is told of its popularity fits; O'Brien's has no date."""
+    data = shop_data()
+    known = _conditions(data, build(data))
+    assert known["g4"][:4] == ("Action", "First-Person", "came out in 2004", "costs 9.99")
+    assert known["g4"][4].startswith("taken ")
+    assert known["g10"][:-1] == ("Puzzle Platformer",)
+    low, high = (int(word) for word in known["g4"][4].split() if word.isdigit())
+    assert low <= sum("g4" in row for row in TAKEN.values()) <= high
+
+
+def test_a_user_knows_what_he_has_had() -> None:
+    case = Case("u1", "g8", ("g1", "g2"), ("g8",), 9)
+    data = dataclasses.replace(shop_data(), cases=(case,))
+    assert histories(data, build(data)) == {"u1": "Portal\nPortal 2"}
+
+
+def test_a_plan_that_cannot_be_carried_out_is_a_value_and_no_plan_is_unreadable() -> None:
+    found = read_planned('{"thought": "x", "steps": [{"tool": "shell"}]}', {})
+    assert isinstance(found.fault, Fault)
+    assert (found.fault.code, found.plan.steps) == ("unknown_tool", ())
+    with pytest.raises(Unreadable):
+        read_planned("I would rather not.", {})
+
+
+def test_a_thought_can_always_be_kept() -> None:
+    assert read_planned('{"thought": "a\\ud800b", "steps": []}', {}).plan.thought.encode() == b"a?b"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (write_message("Take this one:\n1. b"), "Take this one: 1. b"),
+        ("**Message:** Sorry, as an assistant I found none.", "Sorry, as an assistant I found none."),
+        ("<think>hm</think>\nReply: Hello", "Hello"),
+    ],
+)
+def test_a_message_to_the_user_is_read(text: str, said: str) -> None:
+    assert read_message(text, {}) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "empty"), ("Hello", "no_heading"), ("Message: ", "empty"), ("Message: a\nMessage: b", "repeated")],
+)
+def test_what_is_no_message_is_unreadable(text: str, reason: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        read_message(text, {})
+    assert caught.value.reason == reason
