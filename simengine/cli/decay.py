@@ -148,6 +148,8 @@ def _show_strays(spread: Spread, console: Console) -> None:
     positives = spread.false_positives
     named = ", ".join(f"{row.user} at {row.at} ({row.preference})" for row in positives[:_SHOWN])
     console.print(Text(f"probes answered with yes outside of the possible reach: {len(positives)} {named}".rstrip()))
+    if all(one.control is None for one in spread.runs):
+        return
     strays = ", ".join(f"{row.agent} at {row.event}" for row in spread.outside[:_SHOWN])
     said = f"agents that differ from the control outside of the possible reach: {len(spread.outside)} {strays}"
     console.print(Text(said.rstrip()))

@@ -187,9 +187,14 @@ def _print_run(finished: scenarios.Finished) -> None:
     _print_counts(report)
     for note in report.notes:
         print(f"note: {note}")
-    reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
-    print(f"{report.events} events, {sum(report.costs.calls.values())} calls{reused}, hash {report.hash}")
+    print(f"{_extent(report)}, hash {report.hash}")
     print(f"run: {finished.path}")
+
+
+def _extent(report: scenarios.Report) -> str:
+    """How many events and calls a run has, and how many of the calls another run has paid for."""
+    reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
+    return f"{report.events} events, {sum(report.costs.calls.values())} calls{reused}"
 
 
 def _print_beside(report: scenarios.Report, title: str = "", told: set[str] | None = None) -> None:
@@ -220,7 +225,7 @@ def _print_many(common: Path, report: scenarios.ManyReport) -> None:
     for name, one in report.variants.items():
         _print_beside(one, f"{name}: ", told)
     for name, one in report.variants.items():
-        print(f"variant {name}: {one.events} events, {sum(one.costs.calls.values())} calls, hash {one.hash}")
+        print(f"variant {name}: {_extent(one)}, hash {one.hash}")
         _print_counts(one)
     print(f"runs: {common}")
 
