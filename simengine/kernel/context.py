@@ -10,7 +10,7 @@ import msgspec
 
 from simengine.errors import KernelError, UnitFailed
 from simengine.kernel.draft import Draft, Note
-from simengine.kernel.event import Agent, Event, Lookahead, Order
+from simengine.kernel.event import CHAIN, Agent, Event, Lookahead, Order
 from simengine.kernel.execute import Call, Executor
 from simengine.kernel.issue import Issuer
 from simengine.kernel.state import UNCOMMITTED, Blocker, State, Version, since_written
@@ -66,6 +66,7 @@ class Services(msgspec.Struct, frozen=True):
 _FOOTPRINT = "declare the agent in the event's footprint, and write it no more once it is released"
 _PROMISE = "let the event's lookahead promise the least delay, and every agent, of all its descendants"
 _NAMES = "give each unit and each call of an event a name of its own"
+_CHAIN = "let an event itself go on, once: what else it schedules it spawns"
 _BRANCHES = "inside a branch use the context that the branch is given"
 
 
@@ -235,13 +236,9 @@ class Context:
         lookahead: Lookahead | None = None,
     ) -> str:
         """Schedule a child ``delay`` after this event; it is issued when this event has ended. Returns its id."""
-        draft, parent, promise = self._mine(), self.event, self.event.lookahead
+        draft, parent = self._mine(), self.event
+        self._promised(delay, (*writes, *(lookahead.writes if lookahead else ())))
         path, number = draft.path, len(draft.children)
-        if promise is None or not delay >= promise.delay:
-            raise self._fault(f"scheduled a child after {delay}, sooner than its lookahead says", _PROMISE)
-        for agent in (*writes, *(lookahead.writes if lookahead else ())):
-            if agent not in promise.writes:
-                raise self._fault("scheduled a child that may write what its lookahead leaves out", _PROMISE, agent)
         child = Event(
             id=f"{parent.id}>{path}.{number}",
             kind=kind,
@@ -257,7 +254,43 @@ class Context:
         draft.children.append(child)
         return child.id
 
+    def go_on(self, *, delay: int | float, data: Any = None) -> str:
+        """Schedule the next event of a chain, of this one's kind, footprint and lookahead. Returns its id.
+
+        The k-th event of a chain has the id of the first with ``+k``. An event goes on once, and in no unit.
+        """
+        draft, event = self._mine(), self.event
+        if self._outer is not None or any(child.order[-2] == CHAIN for child in draft.children):
+            raise self._fault("went on inside a unit, or twice", _CHAIN)
+        self._promised(delay, (*event.writes, *(event.lookahead.writes if event.lookahead else ())))
+        first, tie, number = event.id, event.order[2:], 2
+        if event.order[-2] == CHAIN:
+            first, tie, number = event.id.rpartition(CHAIN)[0], event.order[2:-2], event.order[-1] + 1
+        time = event.time + delay
+        order = (event.order[0], time, *tie, CHAIN, number)
+        later = msgspec.structs.replace(
+            event,
+            id=f"{first}{CHAIN}{number}",
+            order=order,
+            time=time,
+            data=data,
+            facts=(),
+            source=False,
+            parent=event.id,
+        )
+        draft.children.append(later)
+        return later.id
+
     # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _promised(self, delay: int | float, writes: Sequence[Agent]) -> None:
+        """Refuse a child that the event's lookahead does not promise."""
+        promise = self.event.lookahead
+        if promise is None or not delay >= promise.delay:
+            raise self._fault(f"scheduled a child after {delay}, sooner than its lookahead says", _PROMISE)
+        for agent in writes:
+            if agent not in promise.writes:
+                raise self._fault("scheduled a child that may write what its lookahead leaves out", _PROMISE, agent)
 
     def _as_of(self, agent: Agent, by: Agent) -> Order | Blocker:
         """The place as of which ``by`` sees ``agent``, or the reservation that may still change what stands there."""
@@ -307,8 +340,8 @@ class Context:
         return path
 
     def _open(self, name: str, writes: Sequence[Agent]) -> Context:
-        if not name:
-            raise self._fault("opened a unit without a name", _NAMES)
+        if name in ("", CHAIN):
+            raise self._fault(f"opened a unit without a name, or called {CHAIN!r}", _NAMES)
         return Context(self._services, self._entry, Draft(self._name(name), names=self._draft.names), writes, self)
 
     def _close(self, branch: Context, outcome: Outcome[Any]) -> None:

@@ -2,7 +2,8 @@
 
 The total order is the order of ``Event.order``, a tuple ``(phase, time, *tie)``. ``phase`` is the position of the stage
 among stages that run one after another; ``tie`` is a rule on ids that whoever makes the events states. A child's tie
-is its parent's with the branch path appended, so that a child never stands before its parent.
+is its parent's with the branch path appended, so that a child never stands before its parent. An event that goes on
+makes a chain, whose events have the first one's tie with their numbers appended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import msgspec
 
 Order: TypeAlias = tuple[Any, ...]
 Agent: TypeAlias = str
+CHAIN = "+"
+"""Stands between the id of a chain's first event and the number of a later one, and before that number in its order."""
 
 
 class Lookahead(msgspec.Struct, frozen=True, gc=False):

@@ -83,6 +83,19 @@ BY_HAND = {
         (1, Script(("user:0",), COUNT)),
         (3, Script((), LOOK)),
     ),
+    "a chain goes on behind what stands between its links, and a reader waits for all of them": world(
+        (
+            0,
+            Script(
+                ("user:0",),
+                (*SLOW, *COUNT, ("go_on", 1, (*SLOW, *COUNT, ("go_on", 0, (*SLOW, *COUNT, ("note",)))))),
+                (0, ("user:0",)),
+            ),
+        ),
+        (0, Script((), LOOK)),
+        (1, Script((), LOOK)),
+        (2, Script((), LOOK)),
+    ),
     "grandchildren are promised by children": world(
         (0, Script((), (*SLOW, child(1, *SLOW, child(2, *COUNT), promise=(1, ("user:0",)))), (1, ("user:0",)))),
         (2, Script((), LOOK)),
@@ -236,7 +249,16 @@ def scripts(draw: Any, agents: tuple[str, ...] = AGENTS, promise: Any = None, de
     if depth > 0 and draw(st.booleans()):
         least, allowed = promise or (0, AGENTS)
         lookahead = (least + draw(st.integers(0, 2)), draw(subsets(allowed)))
-    return Script(writes, draw(operations(writes, lookahead, depth, set())), lookahead)
+    return Script(writes, draw(links(writes, lookahead, depth)), lookahead)
+
+
+@st.composite
+def links(draw: Any, writes: tuple[str, ...], lookahead: Any, depth: int) -> tuple[Op, ...]:
+    """Operations of an event, which may go on with others where it has promised its own writes."""
+    ops: tuple[Op, ...] = draw(operations(writes, lookahead, depth, set()))
+    if depth and lookahead and set(writes) <= set(lookahead[1]) and draw(st.booleans()):
+        ops += (("go_on", lookahead[0] + draw(st.integers(0, 2)), draw(links(writes, lookahead, depth - 1))),)
+    return ops
 
 
 @st.composite

@@ -131,6 +131,8 @@ class Run:
                 seen = self.settle(here, [(name, ops) for name, _, ops in op[1]], stack, seen)
             elif kind == "spawn":
                 self.spawn(here, op)
+            elif kind == "go_on":
+                self.go_on(here, op)
         return seen
 
     def settle(self, here: Own, branches: list[tuple[str, Any]], stack: list[Own], seen: str) -> str:
@@ -156,3 +158,12 @@ class Run:
         number = len(here.children)
         order = (self.order[0], self.order[1] + delay, *self.order[2:], here.path, number)
         here.children.append((order, f"{self.name}>{here.path}.{number}", script, None))
+
+    def go_on(self, here: Own, op: Any) -> None:
+        _, delay, ops = op
+        first, tie, number = self.name, self.order[2:], 2
+        if self.order[-2] == "+":
+            first, tie, number = self.name.rpartition("+")[0], self.order[2:-2], self.order[-1] + 1
+        order = (self.order[0], self.order[1] + delay, *tie, "+", number)
+        script = Script(self.script.writes, ops, self.script.lookahead)
+        here.children.append((order, f"{first}+{number}", script, None))

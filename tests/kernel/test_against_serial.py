@@ -75,6 +75,9 @@ class Player:
                 seen = "".join(outcome.value if outcome.ok else "" for outcome in outcomes)[-40:]
             elif kind == "spawn":
                 spawn(context, op[1], op[2])
+            elif kind == "go_on":
+                script: Script = context.event.data
+                context.go_on(delay=op[1], data=Script(script.writes, op[2], script.lookahead))
         return seen
 
     def branch(self, ops: Any, seen: str) -> Any:

@@ -124,6 +124,26 @@ async def spawns_parent_of_writer(context: Context) -> None:
     context.spawn("child", delay=2, lookahead=Lookahead(0, ("c",)))
 
 
+async def goes_on_twice(context: Context) -> None:
+    context.go_on(delay=2)
+    context.go_on(delay=2)
+
+
+async def goes_on_in_a_unit(context: Context) -> None:
+    async def unit(inner: Context) -> None:
+        inner.go_on(delay=2)
+
+    await context.unit("unit", unit)
+
+
+async def goes_on_too_soon(context: Context) -> None:
+    context.go_on(delay=1)
+
+
+async def names_unit_like_a_chain(context: Context) -> None:
+    await context.unit("+", count)
+
+
 BREACHES: list[tuple[Handler, str]] = [
     (reads_stranger, "agent z: .* read an agent outside its footprint\n.*declare the agent"),
     (entries_of_stranger, "agent z: .* read an agent outside its footprint"),
@@ -148,6 +168,10 @@ BREACHES: list[tuple[Handler, str]] = [
     (spawns_at_no_time, "a child after nan"),
     (spawns_writer, "agent c: .* leaves out"),
     (spawns_parent_of_writer, "agent c: .* leaves out"),
+    (goes_on_twice, "went on inside a unit, or twice"),
+    (goes_on_in_a_unit, "went on inside a unit, or twice"),
+    (goes_on_too_soon, "a child after 1, sooner"),
+    (names_unit_like_a_chain, r"a unit without a name, or called '[+]'"),
 ]
 
 

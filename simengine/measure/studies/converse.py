@@ -66,12 +66,16 @@ class ConverseReading:
         counts = dict(zip(part.items, np.bincount(part.item, minlength=len(part.items)).tolist(), strict=True))
         self._items = tuple(dataset.items)
         self._weights = np.array([counts.get(item, 0) for item in self._items], np.float64)
+        self._turns: dict[int, list[EventLine]] = {}  # of talks that go on, by their test cases
         self._talks: list[Talk] = []
 
     def take(self, line: EventLine) -> None:
-        """Take in a conversation of this stage."""
-        if line.kind == f"{self.name}.talk":
-            self._talks.append(_talk(line))
+        """Take in a turn of a conversation of this stage."""
+        if line.kind == f"{self.name}.turn":
+            case = line.data["case"]
+            self._turns.setdefault(case, []).append(line)
+            if not line.spawns:
+                self._talks.append(_talk(self._turns.pop(case)))
 
     def found(self, seed: int) -> Found:
         """Hit and AT of the agent and the baselines, then calls, errors, verdicts and endings of the agent's talks."""
@@ -173,24 +177,28 @@ def _expected(chance: NDArray[np.float64], turns: NDArray[np.int64]) -> tuple[ND
     return 1 - missed**turns, np.array(at, np.float64)
 
 
-def _talk(line: EventLine) -> Talk:
-    bodies = {kind: [it.body for it in line.messages if it.kind == kind] for kind in ("plan", "verdict", "end")}
-    end = bodies["end"][0]
-    calls = [task for task in (path.partition("/") for path in line.calls) if task[0] in _TASKS]
-    answered = {rest.partition(".")[0] for _, _, rest in calls}
-    unread = sum(unit.startswith("critic/") and outcome != "ok" for unit, outcome in line.units.items())
+def _talk(turns: Sequence[EventLine]) -> Talk:
+    """A conversation that has come to its end, from its turns."""
+    messages = [message for line in turns for message in line.messages]
+    bodies = {kind: [it.body for it in messages if it.kind == kind] for kind in ("plan", "verdict", "end")}
+    data = turns[-1].data
+    failed = {"how": "error", "turns": data["turn"], "marks": data["marks"]}  # as a whole, such a turn says no end
+    end = (*bodies["end"], failed)[0]
+    calls = [sum(path.partition("/")[0] in _TASKS for path in line.calls) for line in turns]
+    units = [unit for line in turns for unit in line.units.items()]
+    unread = sum(unit.startswith("critic/") and outcome != "ok" for unit, outcome in units)
     verdicts = Counter("accepted" if body["accepted"] else "rejected" for body in bodies["verdict"])
     return Talk(
-        user=line.data["user"],
-        target=line.data["item"],
-        turns=line.data["turns"],
-        k=line.data["k"],
+        user=data["user"],
+        target=data["item"],
+        turns=data["turns"],
+        k=data["k"],
         how=end["how"],
         ended=end["turns"],
         marks=tuple(end["marks"]),
-        calls=len(calls),
-        answered=len(answered),
+        calls=sum(calls),
+        answered=sum(map(bool, calls)),
         errors=Counter(work["code"] for body in bodies["plan"] for work in body["work"] if work["code"]),
         verdicts=verdicts + Counter({"unreadable": unread}),
-        failure=first_failure(line),
+        failure=first_failure(turns[-1]),
     )

@@ -90,5 +90,5 @@ class InteRec:
         async def find(inner: Context) -> list[int]:
             return await self._asker.nearest(inner, heard.text, demonstrations.REQUESTS)
 
-        found = await context.unit(f"nearest/{heard.number}", find)
+        found = await context.unit("nearest", find)
         return demonstrations.shown(found.value[: self.settings.demonstrations]) if found.ok else ()

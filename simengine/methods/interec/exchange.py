@@ -97,11 +97,11 @@ class Exchange:
         """What is said to the user; none where no reply could be had."""
         answer = None
         for number in range(1, self._desk.settings.reflection + 2):
-            name = f"{self._heard.number}.{number}"
+            name = str(number)
             self._begin_anew()
             await self._act(name)
             message = self._report(number)
-            answer = await self._reply(name, message)
+            answer = await self._reply(number, message)
             if answer is None or not self._desk.settings.reflection:
                 break
             verdict = await self._context.unit(f"critic/{name}", partial(self._judge, answer=answer))
@@ -181,7 +181,7 @@ class Exchange:
         }
         return await self._desk.asker.ask(context, task, slots)
 
-    async def _reply(self, name: str, because: str) -> Answer | None:
+    async def _reply(self, attempt: int, because: str) -> Answer | None:
         """The reply goes by the results of look-ups and fetches alone; what else the tools did it does not see."""
         records = self._records()
         slots = {
@@ -194,14 +194,14 @@ class Exchange:
         async def write(inner: Context) -> str:
             return await self._desk.asker.ask(inner, REPLY, slots)
 
-        written = await self._context.unit(f"reply/{name}", write)
+        written = await self._context.unit(f"reply/{attempt}", write)
         if not written.ok:
             return None
         fetched = self._fetched()
         items = tuple(it.item for it in fetched.items) if fetched else ()
         text = one_line(written.value)
         self._because.append(because)
-        message = self._told(REPLIED, int(name.partition(".")[2]), {"text": text, "items": list(items)})
+        message = self._told(REPLIED, attempt, {"text": text, "items": list(items)})
         return Answer(text, items, message)
 
     async def _judge(self, context: Context, answer: Answer) -> Decision:

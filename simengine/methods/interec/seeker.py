@@ -56,17 +56,17 @@ class Seekers:
         """The conditions that the target of a case meets."""
         return self._known[case.target]
 
-    async def say(self, context: Context, number: int, case: Case, heard: Sequence[str], because: str) -> Said | None:
-        """What the user says in a turn; none where the model gave nothing that can be read.
+    async def say(self, context: Context, case: Case, heard: Sequence[Version]) -> Said | None:
+        """What the user says in a turn after ``heard``, the lines so far; none where nothing that he said can be read.
 
         A message with a slip is asked for again, ``tries`` times in all; then it is taken as it is, and marked.
-        ``because`` is the message that he answers, if there is one.
         """
+        lines = tuple(str(entry.value) for entry in heard)
         turn: Turn | None = None
         slips: tuple[str, ...] = ()
         for attempt in range(1, self._tries + 1):
-            ask = partial(self._ask, case=case, heard=tuple(heard), warning=" ".join(_WARNINGS[it] for it in slips))
-            asked = await context.unit(f"say/{number}.{attempt}", ask)
+            ask = partial(self._ask, case=case, heard=lines, warning=" ".join(_WARNINGS[it] for it in slips))
+            asked = await context.unit(f"say/{attempt}", ask)
             if not asked.ok:
                 return None
             turn = asked.value
@@ -75,8 +75,8 @@ class Seekers:
                 break
         assert turn is not None
         (venue, who), mine = context.event.writes, await self._memory(context)
-        body = {"turn": number, "text": one_line(turn.text), "goodbye": turn.goodbye, "marks": list(slips)}
-        message = tell(context, who, venue, SAY, body, because=[mine, *([because] if because else [])])
+        said = {"text": one_line(turn.text), "goodbye": turn.goodbye, "marks": list(slips)}
+        message = tell(context, who, venue, SAY, {"turn": context.event.data["turn"], **said}, because=[mine, *heard])
         return Said(one_line(turn.text), turn.goodbye, message, slips)
 
     async def _ask(self, context: Context, case: Case, heard: tuple[str, ...], warning: str) -> Turn:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from pydantic import PositiveInt
 
 from simengine.data import Case
 from simengine.errors import InputError
-from simengine.kernel import Context, Event
+from simengine.kernel import Context, Event, Lookahead, Version
 from simengine.methods.interec.agent import InteRec
 from simengine.methods.interec.exchange import RECOMMENDER, USER, Heard
-from simengine.methods.interec.seeker import NAMED, Seekers
+from simengine.methods.interec.seeker import NAMED, Said, Seekers
 from simengine.methods.method import Handler
 from simengine.methods.study import Ground, StudySettings
-from simengine.methods.turn import tell
+from simengine.methods.turn import keep, tell
 from simengine.world import Edge, user
 
 END = "end"
 """The kind of the message that says how a conversation ended."""
+TALK = "talk"
+"""The slot of a conversation's venue that keeps all that was said, whatever a critic made of it."""
+
+_End: TypeAlias = Literal["hit", "farewell", "limit", "error"]
 
 
 class ConverseSettings(StudySettings):
@@ -43,8 +47,9 @@ class Converse:
 
     The user of a test case knows his history and the target's attributes, and never names the target. The conversation
     ends by a ``hit``, when the target's id is among the items that were fetched for a reply; by a ``farewell`` of the
-    user; at the ``limit`` of turns; or by an ``error``, where the model gave nothing that can be read. All of it is one
-    event at the time of the target, which writes the venue alone: user and recommender meet nowhere else.
+    user; at the ``limit`` of turns; or by an ``error``, where the model gave nothing that can be read. Each turn is an
+    event that writes the venue and the user, and goes on with the next one at the same time, the target's: a talk takes
+    no simulated time, so that a user's next one begins when this one is over.
     """
 
     def __init__(self, name: str, settings: ConverseSettings, ground: Ground) -> None:
@@ -56,13 +61,13 @@ class Converse:
         cases = ground.dataset.cases
         self._cases = cases[: len(cases) if settings.users is None else settings.users]
         self._seekers = Seekers(ground.dataset, ground.method.table, ground.asker, settings.user_words, settings.tries)
-        kind = f"{name}.talk"
+        kind = f"{name}.turn"
         most = settings.turns * (settings.tries + ground.method.turn_calls()[1])
-        self.handlers: Mapping[str, Handler] = {kind: self.talk}
+        self.handlers: Mapping[str, Handler] = {kind: self.turn}
         self.calls: Mapping[str, tuple[int, int]] = {kind: (1, most)}
 
     def events(self, phase: int) -> Iterator[Event]:
-        """One conversation a case, by the cases' times and then by their positions."""
+        """The first turn of one conversation a case, by the cases' times and then by their positions."""
         seen: Counter[str] = Counter()
         for time, at in sorted((case.time, at) for at, case in enumerate(self._cases)):
             case = self._cases[at]
@@ -71,47 +76,50 @@ class Converse:
 
     def _event(self, order: tuple[Any, ...], case: Case, at: int, number: int) -> Event:
         venue, who = f"venue:{self._stage}/{case.user}/{number}", user(case.user)
+        data = {"user": case.user, "item": case.target, "case": at, "turn": 1}
         return Event(
             id=f"{self._stage}/talk/{case.user}/{number}",
-            kind=f"{self._stage}.talk",
+            kind=f"{self._stage}.turn",
             order=order,
             time=case.time,
-            writes=(venue, who),  # the user too, since he is in one conversation at a time
-            data={
-                "user": case.user,
-                "item": case.target,
-                "case": at,
-                "turns": self._settings.turns,
-                "k": self._settings.k,
-            },
+            writes=(venue, who),
+            data={**data, "turns": self._settings.turns, "k": self._settings.k, "marks": []},
             facts=(Edge(who, venue, "attendance", case.time),),
+            lookahead=Lookahead(0, (venue, who)),
         )
 
-    async def talk(self, context: Context) -> None:
-        """The conversation, to its end."""
-        (venue, who), case = context.event.writes, self._cases[context.event.data["case"]]
-        lines: list[str] = []
-        marks: dict[str, None] = {}
-        last = ""
-        how: Literal["hit", "farewell", "limit", "error"] = "limit"
-        for number in range(1, self._settings.turns + 1):
-            said = await self._seekers.say(context, number, case, lines, last)
-            if said is None:
-                how = "error"
-                break
-            last = said.message
-            marks |= dict.fromkeys(said.marks)
-            if said.goodbye:
-                how = "farewell"
-                break
-            answer = await self._recommender.answer(context, Heard(venue, number, said.text, last, self._settings.k))
-            if answer is None:
-                how = "error"
-                break
-            lines += [f"{USER}{said.text}", f"{RECOMMENDER}{answer.text}"]
-            last = answer.message
-            if case.target in answer.items:
-                how = "hit"
-                break
-        body = {"how": how, "turns": number, "named": NAMED in marks, "marks": list(marks)}
-        tell(context, venue, who, END, body, because=[last] if last else [])
+    async def turn(self, context: Context) -> None:
+        """The user speaks and is answered; then the conversation ends, or goes on with the next turn."""
+        data, (venue, _) = context.event.data, context.event.writes
+        case = self._cases[data["case"]]
+        heard = await context.entries(venue, TALK, by=venue)
+        said = await self._seekers.say(context, case, heard)
+        if said is None:
+            self._end(context, "error", data["marks"], heard[-1:])
+            return
+        keep(context, venue, TALK, f"{USER}{said.text}", because=[said.message])
+        marks = list(dict.fromkeys([*data["marks"], *said.marks]))
+        how, last = await self._answered(context, case, said)
+        if how is None:
+            context.go_on(delay=0, data={**data, "turn": data["turn"] + 1, "marks": marks})
+        else:
+            self._end(context, how, marks, [last])
+
+    async def _answered(self, context: Context, case: Case, said: Said) -> tuple[_End | None, str]:
+        """How the talk ends with this turn, if it does, and the message by which."""
+        data, (venue, _) = context.event.data, context.event.writes
+        if said.goodbye:
+            return "farewell", said.message
+        heard = Heard(venue, data["turn"], said.text, said.message, self._settings.k)
+        answer = await self._recommender.answer(context, heard)
+        if answer is None:
+            return "error", said.message
+        keep(context, venue, TALK, f"{RECOMMENDER}{answer.text}", because=[answer.message])
+        if case.target in answer.items:
+            return "hit", answer.message
+        return ("limit" if data["turn"] == data["turns"] else None), answer.message
+
+    def _end(self, context: Context, how: _End, marks: Sequence[str], because: Sequence[str | Version]) -> None:
+        venue, who = context.event.writes
+        body = {"how": how, "turns": context.event.data["turn"], "named": NAMED in marks, "marks": list(marks)}
+        tell(context, venue, who, END, body, because=because)

@@ -20,6 +20,7 @@ from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.scripted import Scripted
 from simengine.llm.replies import decision, talk
 from simengine.llm.request import Completion, Request
+from simengine.measure.studies.converse import ConverseReading
 from simengine.runlog import EventLine, Reader
 from simengine.scenario import Setup, read
 from simengine.testing import MethodContract
@@ -171,6 +172,37 @@ def test_the_recommender_is_told_neither_target_nor_history(tmp_path: Path) -> N
     assert "原神" not in own
 
 
+def test_each_turn_is_an_event_and_the_user_hears_what_no_critic_accepts(tmp_path: Path) -> None:
+    """Turn by turn at the target's time; what was said stands in ``talk``, what was accepted in ``dialogue``."""
+    answers = {
+        "converse.user": _always(talk.write("Something, please.", False)),
+        "converse.plan": _always('{"steps": []}'),
+        "converse.reply": _always("Message: Hm."),
+        "converse.critic": _always(decision.write(False, "No.")),
+    }
+    sets = ("method={kind: interec, reflection: 1}",)
+    finished, lines, model = _run(tmp_path, _games(u1="g16"), answers, *sets)
+    assert [line.event for line in lines] == [f"converse/talk/u1/1{end}" for end in ("", "+2", "+3")]
+    assert [line.parent for line in lines] == [None, *(line.event for line in lines[:2])]
+    assert {line.time for line in lines} == {9}
+    for line in lines:
+        slots = {version.slot: version.value for version in line.memories}
+        assert slots["talk"] == "Recommender: Hm."
+        assert "dialogue" not in slots
+    assert _said(lines[-1], "end") == [{"how": "limit", "turns": 3, "named": False, "marks": []}]
+    users = [request for request in model.asked if request.task == "converse.user"]
+    assert [len(request.slots.get("dialogue", ())) for request in users] == [0, 2, 4]
+    assert next(it for it in finished.report.results if it.metric == "calls per turn").value == 6
+
+
+def test_a_turn_that_fails_as_a_whole_ends_the_talk_by_an_error() -> None:
+    reading = ConverseReading("converse", _games(u1="g16"))
+    data = {"user": "u1", "item": "g16", "case": 0, "turn": 2, "turns": 3, "k": 5, "marks": []}
+    reading.take(EventLine("converse/talk/u1/1+2", "converse.turn", 9, None, data, (), units={"": "full"}))
+    found = reading.found(seed=0)
+    assert {it.metric: it.value for it in found.results if it.ranker == "interec"}["ended by error"] == 1
+
+
 # -- the recommender ---------------------------------------------------------------------------------------------------
 
 
@@ -309,10 +341,12 @@ def test_sixty_four_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
         tmp_path / "together", "llm.limits.concurrency=64", "llm.temperature=0.5", text=many, data=data,
         backend=Scripted(model),
     )  # fmt: skip
-    lines = {line.data["user"]: line for line in Reader(together.path / "events.jsonl")}
+    lines: dict[str, list[bytes]] = {}
+    for line in Reader(together.path / "events.jsonl"):
+        lines.setdefault(line.data["user"], []).append(_kept(line))
     assert len(lines) == 64
+    assert max(map(len, lines.values())) == 3
     for at, case in enumerate(data.cases):
         one = dataclasses.replace(data, cases=(case,))
         alone = runs.run(tmp_path / f"alone-{at}", "llm.temperature=0.5", text=many, data=one)
-        (line,) = Reader(alone.path / "events.jsonl")
-        assert _kept(line) == _kept(lines[case.user])
+        assert [_kept(line) for line in Reader(alone.path / "events.jsonl")] == lines[case.user]
