@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from simengine.llm.request import Completion, LanguageModel, Request
     from simengine.scenario.face import (
         check,
+        compare,
         decay,
+        fork,
+        fork_async,
         read_scenario,
         replay,
         replay_async,
@@ -27,10 +30,13 @@ if TYPE_CHECKING:
     from simengine.scenario.schema import Scenario
     from simengine.scenario.spread import Spread
 
+    __version__: str
+
 _FACE = "simengine.scenario.face"
 _ERRORS = "simengine.errors"
 _HOME = {
-    **dict.fromkeys(("check", "decay", "read_scenario", "replay", "replay_async", "resume", "resume_async"), _FACE),
+    **dict.fromkeys(("check", "compare", "decay", "fork", "fork_async", "read_scenario"), _FACE),
+    **dict.fromkeys(("replay", "replay_async", "resume", "resume_async"), _FACE),
     **dict.fromkeys(("run", "run_async", "run_variants", "run_variants_async"), _FACE),
     **dict.fromkeys(("Run", "Table"), "simengine.scenario.opened"),
     **dict.fromkeys(("Completion", "LanguageModel", "Request"), "simengine.llm.request"),
@@ -55,8 +61,12 @@ __all__ = [
     "SimengineError",
     "Spread",
     "Table",
+    "__version__",
     "check",
+    "compare",
     "decay",
+    "fork",
+    "fork_async",
     "from_frame",
     "read_scenario",
     "replay",
@@ -72,9 +82,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use, so that ``import simengine`` is quick."""
-    if name not in _HOME:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("simengine")
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
         raise AttributeError(f"module 'simengine' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import simengine
 
 NAMES = """
 Completion Divergence InputError LanguageModel LogError Request Run RunStopped Scenario Scripted SimengineError Spread
-Table check decay from_frame read_scenario replay replay_async resume resume_async run run_async run_variants
-run_variants_async
+Table __version__ check compare decay fork fork_async from_frame read_scenario replay replay_async resume resume_async
+run run_async run_variants run_variants_async
 """
 
 SCENARIO = """
@@ -57,6 +58,56 @@ def test_a_run_opens_as_values(scenario: Path) -> None:
     assert {row.kind for row in said} == {"description", "choice", "ranking"}
     assert len(said) < len(run.messages())
     assert simengine.replay(run).hash == run.hash == run.report.hash
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert simengine.__version__ == version("simengine")
+    assert "__version__" in dir(simengine)
+
+
+@pytest.mark.parametrize("rows", ["memories", "messages"])
+def test_an_agent_that_nobody_knows_is_refused_with_the_nearest(scenario: Path, rows: str) -> None:
+    def refuse(request: Any) -> str:
+        return "no"
+
+    run = simengine.run(scenario, {"data.items": 40}, model=simengine.Scripted(refuse))
+    met = {name for said in run.messages() for name in (said.sender, said.recipient)} | set(run.graph())
+    idle = next(name for name in (f"item:i{number}" for number in range(1, 41)) if name not in met)
+    assert len(getattr(run, rows)(idle)) == 0  # it is in the data, and nothing came of it
+    with pytest.raises(simengine.InputError, match=r"no agent user:zz\n  Nearest: .*user:u"):
+        getattr(run, rows)("user:zz")
+    (run.path / "scenario.yaml").write_text("name: gone", encoding="utf-8")  # the log is asked where the data are not
+    assert bool(getattr(run, rows)("user:u1")) == (rows == "messages")
+    with pytest.raises(simengine.InputError, match="no agent user:zz"):
+        getattr(run, rows)("user:zz")
+
+
+async def test_a_run_is_forked_with_something_changed(scenario: Path) -> None:
+    run = simengine.run(scenario, {"seed": 3})
+    same = simengine.fork(run)
+    assert (same.hash, same.report.costs.reused) == (run.hash, sum(run.report.costs.calls.values()))
+    at = list(run.events())[2].event
+    set = {"method.over_limit": "cut", "method.user_words": 3}
+    forked = simengine.fork(run.path, set, at=at, out="cut")
+    assert forked.path.name == "cut"
+    told, again = ([(event.event, event.memories) for event in one.events()] for one in (run, forked))
+    assert told[:2] == again[:2] and told[2][0] == again[2][0] == at
+    assert told[2] != again[2]
+    assert (await simengine.fork_async(run, set, at=at)).hash == forked.hash
+    with pytest.raises(simengine.InputError, match="no event 'interaction/u1'"):
+        simengine.fork(run, at="interaction/u1")
+
+
+def test_two_runs_are_compared(scenario: Path) -> None:
+    one, other = simengine.run(scenario, {"seed": 3}), simengine.run(scenario, {"seed": 4})
+    assert simengine.compare(one, one).parting is None
+    found = simengine.compare(one, str(other.path))
+    assert found.names == (one.path.name, other.path.name)
+    assert found.changed == ["seed"] and found.parting is not None
+    (rows,) = found.rows
+    assert (rows.stage, {metric.n for metric in rows.metrics}) == ("rank", {3})
+    with pytest.raises(simengine.InputError):
+        simengine.compare(one, scenario.parent / "nowhere")
 
 
 @pytest.mark.parametrize(

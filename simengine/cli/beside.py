@@ -11,8 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from simengine.measure.audit import Audit
+from simengine.measure.compare import Paired
 from simengine.measure.permutation import Compared
 from simengine.scenario.published import Beside
+from simengine.scenario.versus import Versus
+from simengine.scenario.wording import counted
 
 
 def published(rows: Sequence[Beside], title: str = "", console: Console | None = None) -> None:
@@ -40,6 +43,34 @@ def published(rows: Sequence[Beside], title: str = "", console: Console | None =
         console.print(Text(f"{'*' * (at + 1)} not comparable: {why}"), soft_wrap=True)
 
 
+def versus(rows: Sequence[Versus], console: Console | None = None) -> None:
+    """Print how the later variants differ from the first, by paired intervals; of rankings NDCG at the last cut-off."""
+    tables: dict[tuple[str, str], list[Versus]] = {}
+    for row in rows:
+        tables.setdefault((row.stage, row.strategy), []).append(row)
+    for (stage, strategy), found in tables.items():
+        metrics = list(dict.fromkeys((it.metric, it.k) for row in found for it in row.metrics))
+        cuts = [k for metric, k in metrics if metric == "ndcg" and k is not None]
+        shown = [("ndcg", max(cuts))] if cuts else metrics
+        title = f"Stage {stage}, {strategy}: less the variant {found[0].first}, over the users of both"
+        table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+        table.add_column("variant")
+        table.add_column("n", justify="right")
+        for metric, k in shown:
+            table.add_column(metric if k is None else f"{metric}@{k}", justify="right")
+        for row in found:
+            cells = {(it.metric, it.k): it for it in row.metrics}
+            users = max((it.n for it in row.metrics), default=0)
+            table.add_row(Text(row.variant), str(users), *(_difference(cells.get(metric)) for metric in shown))
+        (console or Console()).print(table)
+
+
+def _difference(found: Paired | None) -> str:
+    if found is None:
+        return "-"
+    return f"{found.difference:+.4f}" + ("" if math.isnan(found.low) else f"\n[{found.low:+.4f}, {found.high:+.4f}]")
+
+
 def compared(found: Mapping[str, Sequence[Compared]], title: str = "", console: Console | None = None) -> None:
     """Print how each ranker differs from the agents, user by user, in NDCG at the greatest cut-off."""
     console = console or Console()
@@ -48,7 +79,7 @@ def compared(found: Mapping[str, Sequence[Compared]], title: str = "", console: 
         shown = [row for row in rows if (row.metric, row.k) == ("ndcg", k)]
         if not shown:
             continue
-        name = f"{title}{stage}: difference from {shown[0].reference} in NDCG@{k}, over {shown[0].n} users"
+        name = f"{title}{stage}: difference from {shown[0].reference} in NDCG@{k}, over {counted(shown[0].n, 'user')}"
         table = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD)
         table.add_column("ranker")
         for column in ("difference", "interval", "p", "p (Holm)"):
@@ -74,9 +105,9 @@ def audits(
         told.update(new)
         if not new:
             continue
-        count = f"{len(new)} finding{'s' * (len(new) > 1)}"
+        count = f"{counted(len(new), 'finding')} in {counted(audit.cases, 'test case')}"
         again = "" if len(new) == len(audit.findings) else ", beside those above"
-        console.print(Text(f"{title}audit of {stage}: {count} in {audit.cases} test cases{again}"))
+        console.print(Text(f"{title}audit of {stage}: {count}{again}"))
         for text in new:
             console.print(Text(f"  - {text}"), soft_wrap=True)
 

@@ -18,6 +18,7 @@ from simengine.runlog import ABSENT
 from simengine.runlog.parting import Parting
 from simengine.scenario.comparison import Comparison, Rows
 from simengine.scenario.comparison import compare as compare_runs
+from simengine.scenario.wording import counted
 
 _SHOWN = 160  # characters of a value that differs
 
@@ -26,7 +27,7 @@ def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of another run.")],
 ) -> None:
-    """Set two runs side by side: results, paired differences with intervals, the first difference in their logs."""
+    """Set two runs side by side: results, differences, where the logs part."""
     console = Console(soft_wrap=True, highlight=False, markup=False)
     found = compare_runs(first, second)
     console.print(f"first: {first}\nsecond: {second}")
@@ -67,7 +68,7 @@ def _print_parting(found: Comparison, console: Console) -> None:
     if parting is None:
         console.print("the logs hold the same events")
         return
-    console.print(f"the logs part after {parting.after} equal events, at {parting.event}")
+    console.print(f"the logs part after {counted(parting.after, 'equal event')}, at {parting.event}")
     console.print(f"  {_where(parting)}")
     console.print(f"  first:  {_text(parting.difference.expected)}")
     console.print(f"  second: {_text(parting.difference.found)}")

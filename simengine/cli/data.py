@@ -16,6 +16,7 @@ from rich.table import Table
 
 from simengine.errors import InputError
 from simengine.scenario import datasets
+from simengine.scenario.wording import counted
 
 data = typer.Typer(help="Make data sets: published data as atomic files, cross-domain sets.", no_args_is_help=True)
 
@@ -44,7 +45,8 @@ def convert(
     said = {"format": format.value, "path": source, "domains": _names(domains)}
     with _watching() as watch:
         made = datasets.convert(said, out, watch)
-    print(f"{made.users} users, {made.items} items, {made.interactions} interactions")
+    sizes = (counted(made.users, "user"), counted(made.items, "item"), counted(made.interactions, "interaction"))
+    print(", ".join(sizes))
     for note in made.notes:
         print(f"note: {note}")
     print(f"data: {{format: atomic, path: {made.folder}}}")
@@ -103,7 +105,7 @@ def _shares(ratio: str) -> tuple[float, ...]:
         return tuple(part / sum(parts) for part in parts)
     except (ValueError, ZeroDivisionError):
         raise InputError(
-            f"{ratio!r} is no ratio", remedy="Write it as 8:1:1: training, validation, test.", field="ratio"
+            "this is no ratio", remedy="Write it as 8:1:1: training, validation, test.", option="--ratio", value=ratio
         ) from None
 
 

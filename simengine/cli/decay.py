@@ -19,6 +19,7 @@ from simengine.measure.decay import Decay, Share
 from simengine.measure.estimates import Estimate
 from simengine.scenario.propagation import measure_spread, pairs
 from simengine.scenario.spread import Probing, Spread
+from simengine.scenario.wording import counted
 
 _SHOWN = 10
 """How many agents outside of the possible reach, or false positives, are named."""
@@ -33,7 +34,10 @@ def decay(
         Path | None, typer.Option(metavar="FOLDER", help="Where to write; the folder of the first run by default.")
     ] = None,
 ) -> None:
-    """Measure how planted preferences travelled and faded: tables, decay.json, and figures by hop and over time."""
+    """Measure how planted preferences travelled and faded.
+
+    Prints tables, and writes decay.json and figures by hop and over time.
+    """
     spread = asyncio.run(measure_spread(pairs(runs, control)))
     show(spread)
     folder = out or runs[0]
@@ -90,11 +94,12 @@ def _show_decay(found: Decay, controlled: bool, console: Console) -> None:
     carried = [(f"{row.generation}", f"{row.carriers}", _estimate(row.number)) for row in found.reproduction]
     _table(console, "Whom carriers brought it to", ("generation", "carriers", "agents each [95%]"), carried)
     fit, loss = found.fit, found.loss
+    degrees = counted(fit.freedom, "degree")
     lines = (
         f"share by hop = r^hop: r {_estimate(fit.kept)}, half-life {_estimate(fit.half_life)} hops; deviance "
-        f"{_number(fit.deviance)} on {fit.freedom} degrees of freedom (p {_number(fit.p)})",
-        f"lost again: {loss.losses} of {loss.spells} spells, half-life {_estimate(loss.half_life)} in the log's time; "
-        f"Weibull shape {_number(loss.shape)} (p {_number(loss.p)} of the exponential)",
+        f"{_number(fit.deviance)} on {degrees} of freedom (p {_number(fit.p)})",
+        f"lost again: {loss.losses} of {counted(loss.spells, 'spell')}, half-life {_estimate(loss.half_life)} in the "
+        f"log's time; Weibull shape {_number(loss.shape)} (p {_number(loss.p)} of the exponential)",
     )
     for line in lines:
         console.print(Text(line))
@@ -121,7 +126,8 @@ def _changes(rows: Sequence[Share]) -> Iterator[Share]:
 
 
 def _show_notes(spread: Spread, console: Console) -> None:
-    notes = spread.decay.notes if spread.decay is not None else spread.runs[0].decay.notes
+    decays = [spread.decay] if spread.decay is not None else [one.decay for one in spread.runs]
+    notes = dict.fromkeys(note for decay in decays for note in decay.notes)
     lacking = ", ".join(one.run for one in spread.runs if one.control is None)
     without = [f"There is no control of {lacking}: nobody is taken to hold it anyway."] if lacking else []
     for note in (*notes, *without):

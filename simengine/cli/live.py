@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from simengine.scenario.drive import Snapshot
+from simengine.scenario.wording import counted
 
 _LINE_EVERY = 10.0  # seconds between two lines where there is no terminal
 _RECENT = 300.0  # seconds: the time left is reckoned from the pace of the last five minutes,
@@ -86,10 +87,12 @@ class TimeLeft:
 
 def describe(now: Snapshot, left: float | None = None) -> str:
     """A snapshot in one line; what is under way is left out when nothing is any more."""
-    parts = [f"{now.done}/{now.total} events", f"{now.calls} calls", f"{now.failures} failed"]
+    parts = [f"{now.done}/{counted(now.total, 'event')}", counted(now.calls, "call"), f"{now.failures} failed"]
     if now.done < now.total:
         rates = now.rates
         parts += [f"{now.in_flight} in flight", f"{now.waiting} waiting"]
+        if now.pausing:
+            parts.append(f"{now.pausing} to be sent again")
         parts.append(_rate(rates.requests, rates.most_requests, "requests"))
         parts.append(_rate(rates.tokens, rates.most_tokens, "tokens"))
     if now.usd:

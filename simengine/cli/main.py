@@ -17,21 +17,33 @@ from rich.console import Console
 
 from simengine import scenario as scenarios
 from simengine.cli import beside, live, show
+from simengine.cli.chat import chat
 from simengine.cli.compare import compare
 from simengine.cli.data import data
 from simengine.cli.decay import decay
+from simengine.cli.export import export
 from simengine.cli.trace import trace
 from simengine.errors import Divergence, InputError, RunStopped, SimengineError
 from simengine.scenario.check import Plan, plan
+from simengine.scenario.dependencies import Dependencies
 from simengine.scenario.drive import Observer, Snapshot
 from simengine.scenario.estimate import estimate as estimated
+from simengine.scenario.propagation import has_plantings
+from simengine.scenario.wording import counted
 
 T = TypeVar("T")
 
 INTERRUPTED = 130
 
+BEFORE, RUNNING, AFTER = "Before a run", "Running", "What came of it"
+STATUS = (
+    "Exit status: 0 where all went well; 1 where a run stopped, a replay differs, or a log is damaged or does not fit; "
+    "2 where what was given is wrong: an option, a scenario, data, a path that is no run; 130 where it was interrupted."
+)
+
 app = typer.Typer(
     help="Re-enact recommender-system interactions with language-model agents.",
+    epilog=STATUS,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -52,7 +64,38 @@ def simengine(
         raise typer.Exit
 
 
-@app.command()
+@app.command(rich_help_panel=BEFORE)
+def check(
+    file: ScenarioFile,
+    sets: Sets = [],  # noqa: B006
+    dependencies: Annotated[bool, typer.Option(help="Say how much can run side by side.")] = False,
+) -> None:
+    """Validate a scenario and its data, and say what would run."""
+    for name, (scenario, _) in scenarios.read_all(file, sets).items():
+        if name:
+            print(f"variant {name}")
+        _print_plan(plan(scenario, dependencies=dependencies))
+
+
+@app.command(rich_help_panel=BEFORE)
+def estimate(file: ScenarioFile, sets: Sets = []) -> None:  # noqa: B006
+    """Say what a run would cost: calls, tokens, dollars.
+
+    A sample of the events is played out with the embedded rules; no model is asked.
+    """
+    for name, (scenario, _) in scenarios.read_all(file, sets).items():
+        if name:
+            print(f"variant {name}")
+        show.estimated(estimated(scenario))
+
+
+@app.command(rich_help_panel=BEFORE)
+def schema() -> None:
+    """Print the JSON schema of scenarios, for editors."""
+    print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
+
+
+@app.command(rich_help_panel=RUNNING)
 def run(
     file: Annotated[Path | None, typer.Argument(metavar="SCENARIO", help="A scenario's YAML file.")] = None,
     sets: Sets = [],  # noqa: B006  (typer reads the default, nothing changes it)
@@ -96,7 +139,20 @@ def run(
                 _print_many(*asyncio.run(all_of_them))
 
 
-@app.command()
+@app.command(rich_help_panel=RUNNING)
+def replay(folder: RunFolder, sets: Sets = []) -> None:  # noqa: B006
+    """Execute a run again without a model call, and compare it with its log.
+
+    Answers come from the journal of the run; the first event that differs is shown.
+    """
+    with _Shown() as shown:
+        replayed = asyncio.run(scenarios.replay(folder, sets, observe=shown.observe))
+    extent = "" if replayed.finished else " (the run is unfinished: compared as far as it goes)"
+    compared = f"{counted(replayed.events, 'event')}, {counted(replayed.calls, 'model call')}"
+    print(f"identical: {compared}, hash {replayed.hash}{extent}")
+
+
+@app.command(rich_help_panel=RUNNING)
 def fork(
     folder: RunFolder,
     sets: Sets = [],  # noqa: B006
@@ -104,7 +160,10 @@ def fork(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again for calls that failed.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder of the new run.")] = None,
 ) -> None:
-    """Run again with something changed, from the start or an event on; only what the change reaches is paid for."""
+    """Run again with something changed, and pay only for what that reaches.
+
+    From the start, or from an event on (--at), before which everything stays as it was.
+    """
     with _Shown() as shown:
         one = scenarios.fork(
             folder, sets, at=at, retry_failed=retry_failed, out=out, observe=shown.observe, interruptible=True
@@ -113,47 +172,12 @@ def fork(
     _print_run(finished)
 
 
-@app.command()
-def replay(folder: RunFolder, sets: Sets = []) -> None:  # noqa: B006
-    """Execute a run again from its journal, with no model call, and compare every event with the log."""
-    with _Shown() as shown:
-        replayed = asyncio.run(scenarios.replay(folder, sets, observe=shown.observe))
-    extent = "" if replayed.finished else " (the run is unfinished: compared as far as it goes)"
-    print(f"identical: {replayed.events} events, {replayed.calls} model calls, hash {replayed.hash}{extent}")
-
-
-@app.command()
-def check(
-    file: ScenarioFile,
-    sets: Sets = [],  # noqa: B006
-    dependencies: Annotated[bool, typer.Option(help="Say how much can run side by side.")] = False,
-) -> None:
-    """Validate a scenario and its data, and say what would run, without running it."""
-    for name, (scenario, _) in scenarios.read_all(file, sets).items():
-        if name:
-            print(f"variant {name}")
-        _print_plan(plan(scenario, dependencies=dependencies))
-
-
-@app.command()
-def estimate(file: ScenarioFile, sets: Sets = []) -> None:  # noqa: B006
-    """Say what a scenario would cost, calls, tokens and dollars, from a sample of its prompts; no model is asked."""
-    for name, (scenario, _) in scenarios.read_all(file, sets).items():
-        if name:
-            print(f"variant {name}")
-        show.estimated(estimated(scenario))
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON schema of scenarios, for editors."""
-    print(json.dumps(scenarios.ScenarioFile.model_json_schema(), indent=2))
-
-
-app.add_typer(data, name="data")
-app.command()(trace)
-app.command()(decay)
-app.command()(compare)
+app.command(rich_help_panel=RUNNING)(chat)
+app.add_typer(data, name="data", rich_help_panel=BEFORE)
+app.command(rich_help_panel=AFTER)(trace)
+app.command(rich_help_panel=AFTER)(compare)
+app.command(rich_help_panel=AFTER)(decay)
+app.add_typer(export, name="export", rich_help_panel=AFTER)
 
 
 def main() -> None:
@@ -181,20 +205,28 @@ def main() -> None:
 def _print_run(finished: scenarios.Finished) -> None:
     report = finished.report
     print(f"model: {report.model}")
-    show.results_table(report.results)
+    show.results_table(report.results, empty=_nothing_ranked(finished.path))
     show.recovered(report.recovered)
     _print_beside(report)
     _print_counts(report)
     for note in report.notes:
         print(f"note: {note}")
     print(f"{_extent(report)}, hash {report.hash}")
+    _print_figures(finished.path)
     print(f"run: {finished.path}")
+
+
+def _nothing_ranked(folder: Path) -> str:
+    """What stands in place of results: where preferences were planted, how to measure what became of them."""
+    return (
+        f"To see how far the preferences spread: simengine decay {folder}" if has_plantings(folder) else "No results."
+    )
 
 
 def _extent(report: scenarios.Report) -> str:
     """How many events and calls a run has, and how many of the calls another run has paid for."""
     reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
-    return f"{report.events} events, {sum(report.costs.calls.values())} calls{reused}"
+    return f"{counted(report.events, 'event')}, {counted(sum(report.costs.calls.values()), 'call')}{reused}"
 
 
 def _print_beside(report: scenarios.Report, title: str = "", told: set[str] | None = None) -> None:
@@ -204,34 +236,40 @@ def _print_beside(report: scenarios.Report, title: str = "", told: set[str] | No
 
 
 def _print_counts(report: scenarios.Report) -> None:
-    skipped = {
-        f"{stage}, case skipped: {reason}": count
-        for stage, reasons in report.skipped.items()
-        for reason, count in reasons.items()
-    }
-    show.failures({**report.failures, **skipped})
+    show.failures(report.failures)
+    show.skipped(report.skipped)
     show.spent(report.costs)
     for task, count in report.asked_again.items():
         print(f"asked again, as the reply could not be used: {count} x {task}")
     for text, count in report.over_limit.items():
         print(f"longer than asked for: {count} x {text}")
     if report.schedule:
-        print(f"batch schedule: {report.schedule['stale']} stale reads, {report.schedule['lost']} lost writes")
+        stale, lost = report.schedule["stale"], report.schedule["lost"]
+        print(f"batch schedule: {counted(stale, 'stale read')}, {counted(lost, 'lost write')}")
 
 
 def _print_many(common: Path, report: scenarios.ManyReport) -> None:
-    show.results_table(report.results())
+    show.results_table(report.results(), empty=_nothing_ranked(common))
+    beside.versus(report.versus)
     told: set[str] = set()
     for name, one in report.variants.items():
         _print_beside(one, f"{name}: ", told)
     for name, one in report.variants.items():
         print(f"variant {name}: {_extent(one)}, hash {one.hash}")
         _print_counts(one)
+    _print_figures(common)
     print(f"runs: {common}")
 
 
+def _print_figures(folder: Path) -> None:
+    """Name what was drawn into a folder, where something was."""
+    drawn = sorted(path.name for path in folder.glob("*.png"))
+    if drawn:
+        print(f"figures: {', '.join(drawn)}")
+
+
 class _Shown:
-    """A live line that begins with the first snapshot, and says at the end how long it took."""
+    """A live line that begins with the first snapshot, and says at the end how long it took, where all went well."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -252,9 +290,10 @@ class _Shown:
     def __enter__(self) -> _Shown:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._end()
-        print(f"took {timedelta(seconds=round(time.monotonic() - self._began))}", file=sys.stderr)
+        if error is None:
+            print(f"took {timedelta(seconds=round(time.monotonic() - self._began))}", file=sys.stderr)
 
     def _end(self) -> None:
         if self._line is not None:
@@ -263,18 +302,26 @@ class _Shown:
 
 
 def _print_plan(found: Plan) -> None:
-    print(f"{found.name}: {found.users} users, {found.items} items, {found.interactions} interactions to re-enact")
+    sizes = f"{counted(found.users, 'user')}, {counted(found.items, 'item')}"
+    print(f"{found.name}: {sizes}, {counted(found.interactions, 'interaction')} to re-enact")
     for stage in found.stages:
-        print(f"stage {stage.name}: {stage.events} events, {stage.least_calls} to {stage.most_calls} calls")
+        least = "" if stage.least_calls == stage.most_calls else f"{stage.least_calls} to "
+        print(f"stage {stage.name}: {counted(stage.events, 'event')}, {least}{counted(stage.most_calls, 'call')}")
     if found.dependencies is not None:
-        d = found.dependencies
-        print(
-            f"dependencies of {d.events} interactions: critical path {d.critical_path}, widest level {d.widest}, "
-            f"mean parallelism {d.parallelism:.2f}"
-        )
+        print(_dependencies(found.dependencies))
     for note in found.notes:
         print(f"note: {note}")
     print("the scenario is valid")
+
+
+def _dependencies(found: Dependencies) -> str:
+    """How much can run side by side, and what keeps an interaction waiting."""
+    batches = f" in batches of {found.batch}" if found.batch else ""
+    waits = "; one waits for what earlier batches wrote, never for its own batch" if found.batch else ""
+    return (
+        f"dependencies of {counted(found.events, 'interaction')}{batches}: critical path {found.critical_path}, "
+        f"widest level {found.widest}, mean parallelism {found.parallelism:.2f}{waits}"
+    )
 
 
 def _print_divergence(divergence: Divergence) -> None:

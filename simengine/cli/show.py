@@ -16,23 +16,25 @@ from simengine.measure import Result
 from simengine.measure.recovery import Recovered
 from simengine.scenario.costs import Costs
 from simengine.scenario.estimate import Estimate
+from simengine.scenario.wording import counted
 
 _NAME_WIDTH = 24  # longer names of rankers are folded
 _PADDING = 3  # characters between two columns
 
 
-def results_table(results: Iterable[Result], console: Console | None = None) -> None:
+def results_table(results: Iterable[Result], console: Console | None = None, empty: str = "No results.") -> None:
     """Print a table for each stage: a row for each ranker, a column for each metric, intervals in brackets below.
 
     Where a study tells conditions apart, a ranker has a row for each. Columns that do not fit the width go to a further
     table of the same rows, so that nothing is cut; rows that have no column in common stand in tables of their own.
+    ``empty`` is said where there are none.
     """
     console = console or Console()
     stages: dict[str, list[Result]] = {}
     for result in results:
         stages.setdefault(result.stage, []).append(result)
     if not stages:
-        console.print(Text("No results."))
+        console.print(Text(empty), soft_wrap=True)
     for stage, rows in stages.items():
         for table in _tables(stage, rows, console.width):
             console.print(table)
@@ -60,16 +62,27 @@ def _digits(value: float | None) -> str:
 def failures(counts: Mapping[str, int], console: Console | None = None) -> None:
     """Print how often each reason of failure occurred, the commonest first."""
     console = console or Console()
-    counted = sorted((-count, reason) for reason, count in counts.items() if count)
-    if not counted:
+    if any(counts.values()):
+        console.print(_counted("Failures", counts))
+    else:
         console.print(Text("Failures: none"))
-        return
-    table = _table("Failures")
+
+
+def skipped(stages: Mapping[str, Mapping[str, int]], console: Console | None = None) -> None:
+    """Print how many test cases of each stage are in no result, by reason; nothing where all are measured."""
+    counts = {f"{stage}: {reason}": count for stage, reasons in stages.items() for reason, count in reasons.items()}
+    if any(counts.values()):
+        (console or Console()).print(_counted("Skipped test cases", counts))
+
+
+def _counted(title: str, counts: Mapping[str, int]) -> Table:
+    """A table of what occurred how often, the commonest first."""
+    table = _table(title)
     table.add_column("reason", overflow="fold")
     table.add_column("count", justify="right")
-    for count, reason in counted:
+    for count, reason in sorted((-count, reason) for reason, count in counts.items() if count):
         table.add_row(Text(reason), str(-count))
-    console.print(table)
+    return table
 
 
 def spent(costs: Costs, console: Console | None = None) -> None:
@@ -77,18 +90,18 @@ def spent(costs: Costs, console: Console | None = None) -> None:
     console = console or Console()
     spending = costs.spending
     if spending.tokens:
-        parts = [f"{spending.tokens} tokens"]
+        parts = [counted(spending.tokens, "token")]
         if spending.estimated:
-            parts.append(f"those of {spending.estimated} of {spending.calls} calls estimated")
+            parts.append(f"those of {spending.estimated} of {counted(spending.calls, 'call')} estimated")
         if costs.cached_tokens:
             parts.append(f"{costs.cached_tokens} from the server's cache")
         if spending.usd:
             parts.append(f"{spending.usd:.4f} USD")
         console.print(Text(f"spent: {', '.join(parts)}"), soft_wrap=True)
     done = {"refused (status 429)": costs.refused, "resent": costs.resent}
-    said = [f"{count} requests {what}" for what, count in done.items() if count]
+    said = [f"{counted(count, 'request')} {what}" for what, count in done.items() if count]
     if costs.cut:
-        said.append(f"{costs.cut} prompts cut by the server (raise its context length)")
+        said.append(f"{counted(costs.cut, 'prompt')} cut by the server (raise its context length)")
     if said:
         console.print(Text(f"server: {', '.join(said)}"), soft_wrap=True)
 
@@ -124,7 +137,9 @@ def estimated(found: Estimate, console: Console | None = None) -> None:
 
 def _dollars(found: Estimate) -> str:
     if found.usd is None:
-        return "cost: unknown without a price (set llm.prices, in dollars per million tokens, by model)"
+        models = ", ".join(filter(None, found.unpriced))
+        of = f" of {models}" * bool(models)
+        return f"cost: unknown without a price{of} (set llm.prices, in dollars per million tokens, by model)"
     least, expected, most = found.usd
     without = f", without {', '.join(found.unpriced)}, of which llm.prices has no price" if found.unpriced else ""
     return f"cost: about {expected:.4f} USD ({least:.4f} to {most:.4f}){without}"

@@ -17,11 +17,21 @@ from simengine.runlog.trace import Record, Trace
 from simengine.scenario.following import find_item, follow
 
 
+def find_agent(traced: Trace, name: str) -> str:
+    """The agent that is meant by ``user:12``, or by ``12`` where no other has this id: then an error names both."""
+    if name in traced.agents:
+        return name
+    meant = [agent for agent in traced.agents if agent.partition(":")[2] == name]
+    if len(meant) > 1:
+        raise InputError("several agents have this id", remedy=f"name one in full: {', '.join(meant)}", value=name)
+    return meant[0] if meant else name
+
+
 def of_preference(folder: Path, traced: Trace, text: str, agent: str | None) -> Iterator[told.Part]:
     """The tree of carriers and the chain to each holder in the order in which they came to hold it; or one chain."""
     followed = follow(folder, traced, text)
     if agent is not None:
-        chain = followed.chain(agent)
+        chain = followed.chain(find_agent(traced, agent))
         yield told.Part(chain, map(Text, chain.lines()))
         return
     yield told.Part({"preference": text, "seeds": list(followed.seeds), "tree": followed.tree}, _carriers(followed))
@@ -46,13 +56,14 @@ def of_item(folder: Path, traced: Trace, name: str) -> Iterator[told.Part]:
 
 def of_why(traced: Trace, asked: str) -> Iterator[told.Part]:
     """An agent's memory as of a time with where each phrase came from, and the last choice that it had made by then."""
-    agent, _, when = asked.rpartition("@")
+    name, _, when = asked.rpartition("@")
     try:
         time = float(when)
     except ValueError:
         time = float("nan")
-    if not agent or time != time:
+    if not name or time != time:
         raise InputError("this names no agent and time", remedy="write user:12@5", value=asked)
+    agent = find_agent(traced, name)
     found = find_as_of(traced, agent, time)
     for memory in found.memories:
         origins = told.origins(traced, memory)

@@ -111,6 +111,12 @@ def _unknown(record: Record) -> str:
     return "" if record.known else "(not known)"
 
 
+def spoken(message: Record) -> str:
+    """What a message says: of a body that holds a text beside other data, the text."""
+    body = message.value
+    return body["text"] if isinstance(body, dict) and isinstance(body.get("text"), str) else message.text
+
+
 def cut(text: str, width: int) -> str:
     """A text on one line, not longer than that."""
     line = " / ".join(text.splitlines())

@@ -16,6 +16,7 @@ from simengine.data.negatives import (
 from simengine.data.settings import (
     AmazonSettings,
     AtomicSettings,
+    AudienceSettings,
     CsvSettings,
     DataSettings,
     MarketSettings,
@@ -27,6 +28,7 @@ from simengine.data.settings import (
 __all__ = [
     "AmazonSettings",
     "AtomicSettings",
+    "AudienceSettings",
     "Case",
     "CsvSettings",
     "DataSettings",

@@ -41,7 +41,8 @@ class Part(IntEnum):
 class Rows:
     """All interactions of a source, in any order: positions of user and item, time, source line, :class:`Part`.
 
-    ``users`` are in the stated order, items are counted in natural order of ids. ``notes`` are the reader's.
+    ``users`` are in the stated order, items are counted in natural order of ids. ``notes`` are the reader's. Where a
+    filter left items out, ``items`` are the positions of the others in the item table, and ``item`` counts those.
     """
 
     users: tuple[str, ...]
@@ -52,6 +53,7 @@ class Rows:
     part: NDArray[np.int8]
     unit: Unit
     notes: tuple[str, ...] = ()
+    items: NDArray[np.int32] | None = None
 
 
 def leave_one_out(user: NDArray[np.int32], order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
@@ -84,14 +86,17 @@ def assemble(
 ) -> Dataset:
     """The data set that the rows make. Its notes are the given ones, the rows', and what is seen here."""
     item_ids = tuple(items)
+    if rows.items is not None:
+        item_ids = tuple(item_ids[place] for place in rows.items.tolist())
+        items = MappingProxyType({item: items[item] for item in item_ids})
     order = np.lexsort((rows.line, rows.item, rows.user, rows.time))
     table = _table(rows, item_ids, order)
     part = rows.part[order]
     sequences = dict(_sequences(table, part))
     cases = tuple(
-        Case(user, item, taken[:place], candidates(user, item), time)
+        Case(user, item, taken[:place], candidates(user, item), time, number)
         for user, (taken, tests) in sequences.items()
-        for place, item, time in tests
+        for number, (place, item, time) in enumerate(tests, 1)
     )
     return Dataset(
         name=name,
@@ -157,7 +162,7 @@ def _case_notes(cases: tuple[Case, ...]) -> Iterator[str]:
     offered = [set(case.candidates or ()) - {case.target} for case in cases]
     own = sum(1 for case, others in zip(cases, offered, strict=True) if not others.isdisjoint(case.history))
     if own:
-        yield f"{own} users have an item of their own history among their candidates"
+        yield f"{own} test cases have an item of the user's own history among their candidates"
     most = max(map(len, offered), default=0)
     fewer = sum(len(others) < most for others in offered)
     if fewer:

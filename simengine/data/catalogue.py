@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from simengine.data.catalogue_attributes import attributes
 from simengine.data.catalogue_words import DOMAINS, STYLES
 from simengine.data.dataset import Item
 
@@ -59,13 +60,20 @@ def phrases(interest: int, domain: str) -> tuple[str, ...]:
     return style, *features
 
 
-def make_items(items: int, interests: int, domains: Sequence[str], stream: random.Random) -> Mapping[str, Item]:
-    """So many items by id. A category is a style and some of its features, behind the domain if there are several."""
+def make_items(
+    items: int, interests: int, domains: Sequence[str], stream: random.Random, details: random.Random
+) -> Mapping[str, Item]:
+    """So many items by id. A category is a style and some of its features, behind the domain if there are several.
+
+    What else there is to tell of an item (``extra``) comes from the stream of ``details``.
+    """
     made = {}
     for number in range(items):
         domain = domains[domain_of(number, interests, len(domains))]
         style, *features = phrases(interest_of(number, interests), domain)
-        parts = [domain] * (len(domains) > 1) + [style, *stream.sample(features, FEATURES)]
+        own = stream.sample(features, FEATURES)
+        parts = [domain] * (len(domains) > 1) + [style, *own]
         name, ident = title(number), f"i{number + 1}"
-        made[ident] = Item(ident, name, "; ".join(parts), name, domain=domain)
+        extra = attributes(domain, style, own, details)
+        made[ident] = Item(ident, name, "; ".join(parts), name, extra, domain)
     return MappingProxyType(made)

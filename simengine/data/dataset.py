@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -42,8 +43,9 @@ class Interaction(msgspec.Struct, frozen=True, gc=False):
 class Case(msgspec.Struct, frozen=True):
     """One ranking test: which item does this user take next?
 
-    ``history`` are the items taken before, oldest first. ``candidates`` hold the target, in an order that says nothing
-    about it; ``None`` where the data leave them open.
+    ``history`` are the items taken before, those of earlier cases too, oldest first. ``candidates`` hold the target, in
+    an order that says nothing about it; ``None`` where there are none to rank it among, or the data leave them open.
+    ``number`` counts the cases of the user, from 1, in the order of their targets.
     """
 
     user: str
@@ -51,6 +53,17 @@ class Case(msgspec.Struct, frozen=True):
     history: tuple[str, ...]
     candidates: tuple[str, ...] | None
     time: int | float
+    number: int = 1
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells the case from all others."""
+        return self.user, self.number
+
+    @property
+    def again(self) -> tuple[str, ...]:
+        """What stands beside the user's name where something is named after the case: nothing for his first."""
+        return () if self.number == 1 else (f"case {self.number}",)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,7 +114,7 @@ class Dataset:
     train: the interactions to re-enact, in total order.
     history: interactions given but not re-enacted: each user's first item, and validation items.
     training_part: what rankers and negatives may learn from: ``train`` and ``history`` without validation items.
-    cases: the ranking tests, in order of users.
+    cases: the ranking tests, in order of users, then of their targets.
     own: all items known of a user: training part, validation, test, and what a split leaves unused behind it.
     unit: the unit of all times.
     digest: SHA-256 of the bytes of the files used, whatever their path; of the parameters for an invented market.
@@ -122,3 +135,12 @@ class Dataset:
     digest: str
     notes: tuple[str, ...] = ()
     recorded_negatives: Mapping[Interaction, str] | None = None
+
+    def kept(self) -> str:
+        """A digest of the items, and the interactions to learn from, that filters and splits have left of the files."""
+        part, found = self.training_part, hashlib.sha256(self.digest.encode())
+        for ids in (tuple(self.items), part.users, part.items):
+            found.update("\n".join(ids).encode() + b"\0")
+        for column in (part.user, part.item, part.time):
+            found.update(column.tobytes())
+        return found.hexdigest()

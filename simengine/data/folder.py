@@ -148,6 +148,7 @@ def _check_settings(settings: AtomicSettings, table: Table) -> None:
             )
     for setting, wanted in (
         ("split", settings.split is not None),
+        ("core", settings.core is not None),
         ("min_interactions", settings.min_interactions > 1),
         ("domains", settings.domains is not None),
     ):

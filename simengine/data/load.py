@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from simengine.data.audience import make_audience
 from simengine.data.dataset import Dataset
 from simengine.data.folder import load_folder
 from simengine.data.mapped import load_mapped
 from simengine.data.market import make_market
 from simengine.data.settings import (
     AtomicSettings,
+    AudienceSettings,
     CsvSettings,
     DataSettings,
     GivenSettings,
@@ -29,6 +31,8 @@ def load(settings: DataSettings) -> Dataset:
         )
     if isinstance(settings, MarketSettings):
         return make_market(settings)
+    if isinstance(settings, AudienceSettings):
+        return make_audience(settings, LoggedReading())
     if isinstance(settings, AtomicSettings):
         return load_folder(settings)
     if isinstance(settings, CsvSettings | ParquetSettings):

@@ -51,6 +51,7 @@ def from_frame(
     users: int | None = None,
     domains: tuple[str, ...] | None = None,
     min_rating: float | None = None,
+    core: int | None = None,
     min_interactions: int = 1,
     split: Literal["leave_one_out"] | Mapping[str, Any] | None = None,
 ) -> Dataset:
@@ -71,6 +72,7 @@ def from_frame(
         users=users,
         domains=domains,
         min_rating=min_rating,
+        core=core,
         min_interactions=min_interactions,
         split=split,
     )

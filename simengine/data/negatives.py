@@ -86,8 +86,9 @@ def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Datase
 
     The negatives are drawn uniformly from all items that are not known of the user, as AgentCF's evaluation does
     (section 3.1.2), and where items have domains from those of the target's, as AgentCF++'s does (section 4.1.2); each
-    user with a stream of his own. A draw by popularity would put popularity below chance. Notes say how they were
-    drawn, and how many cases get fewer.
+    case with a stream of its own. A draw by popularity would put popularity below chance. A case for which there is
+    nothing to draw keeps no candidates, so that nobody ranks it: with its target alone every ranker would be right.
+    Notes say how they were drawn, and how many cases get fewer or none.
     """
     shelves: defaultdict[str, list[str]] = defaultdict(list)
     for item in dataset.items.values():
@@ -96,15 +97,29 @@ def with_drawn_candidates(dataset: Dataset, negatives: int, seed: int) -> Datase
     for case in dataset.cases:
         items = shelves[dataset.items[case.target].domain]
         others = [item for item in items if item not in dataset.own[case.user]]
-        drawn = set(random.Random(f"candidates {seed} {case.user}").sample(others, min(negatives, len(others))))
-        candidates = tuple(item for item in items if item in drawn or item == case.target)
+        lot = random.Random(" ".join(("candidates", str(seed), case.user, *case.again)))
+        drawn = set(lot.sample(others, min(negatives, len(others))))
+        candidates = tuple(item for item in items if item in drawn or item == case.target) if drawn else None
         cases.append(msgspec.structs.replace(case, candidates=candidates))
     pool = "what is not known of the user" + (" in the domain of the target" if len(shelves) > 1 else "")
     notes = [f"candidates: the target and {negatives} negatives, drawn uniformly from {pool}"]
-    short = sum(len(case.candidates or ()) <= negatives for case in cases)
+    short = sum(case.candidates is not None and len(case.candidates) <= negatives for case in cases)
     if short:
         notes.append(f"{short} test cases have fewer than {negatives} negatives to draw")
+    notes += _alone(dataset, [case for case in cases if case.candidates is None], shelves)
     return replace(dataset, cases=tuple(cases), notes=(*dataset.notes, *notes))
+
+
+def _alone(dataset: Dataset, cases: Sequence[Case], shelves: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What to say of cases without a negative: their users have had all of the target's domain."""
+    if not cases:
+        return
+    domains = dict.fromkeys(dataset.items[case.target].domain for case in cases)
+    sizes = ", ".join(f"{name or 'no domain'}: {len(shelves[name])} items" for name in domains)
+    yield (
+        f"{len(cases)} of {len(dataset.cases)} test cases have no negative to draw, as their users have taken all of "
+        f"the target's domain ({sizes}); nobody ranks them"
+    )
 
 
 def redrawn(case: Case, dataset: Dataset, pool: Sequence[str], stream: random.Random) -> Case:

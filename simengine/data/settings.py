@@ -1,4 +1,4 @@
-"""What a scenario may say under ``data``: atomic files, CSV, Parquet, or an invented market."""
+"""What a scenario may say under ``data``: files in one of several forms, an invented market or audience."""
 
 from __future__ import annotations
 
@@ -57,12 +57,14 @@ def _sold(domains: tuple[str, ...]) -> tuple[str, ...]:
 
 class Ratio(BaseModel):
     """Shares of training, validation and test, which add up to 1: on the global time line, all users together, or
-    ``by: user``, of the interactions of each."""
+    ``by: user``, of the interactions of each. Of the test part every interaction is a test case, or only each user's
+    ``first``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     ratio: Annotated[tuple[NonNegativeFloat, ...], AfterValidator(_shares)]
     by: Literal["timeline", "user"] = "timeline"
+    cases: Literal["all", "first"] = "all"
 
 
 class LogSettings(BaseModel):
@@ -70,10 +72,13 @@ class LogSettings(BaseModel):
 
     ``noun`` is what prompts call an item. ``clock: step`` lets the k-th interaction of each user happen at k,
     ``clock: time`` takes the timestamps; left out, the data decide. ``domains`` keeps the items of these domains and
-    the rows about them, then ``min_rating`` the rows rated so high or higher, then ``min_interactions`` the users who
-    have so many rows or more, then ``users`` the first so many users in the stated order. ``split`` is
-    ``leave_one_out`` (user by user: the last for testing, the last but one to validate), which a whole log gets where
-    nothing is said, or ``{ratio: [train, validation, test]}``, with ``by: user`` of each user's own interactions.
+    the rows about them, then ``min_rating`` the rows rated so high or higher, then ``core: k`` the users and items that
+    have k rows or more when all others are left out, and of the item table these items alone, then
+    ``min_interactions`` the users who have so many rows or more, then ``users`` the first so many users in the stated
+    order; after the last two an item may have fewer than k rows. ``split`` is ``leave_one_out`` (user by user: the
+    last for testing, the last but one to validate), which a whole log gets where nothing is said, or
+    ``{ratio: [train, validation, test]}``, with ``by: user`` of each user's own interactions: all of its test part are
+    test cases, with ``cases: first`` only the first of each user.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,6 +88,7 @@ class LogSettings(BaseModel):
     users: PositiveInt | None = None
     domains: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     min_rating: float | None = None
+    core: PositiveInt | None = None
     min_interactions: PositiveInt = 1
     split: Literal["leave_one_out"] | Ratio | None = None
 
@@ -259,11 +265,11 @@ class MarketSettings(BaseModel):
     """An invented market: users with latent tastes take items of an invented catalogue.
 
     ``interactions`` is the number per user, the held-out last two included. ``interests`` is how many kinds of things
-    there are to like, in each of ``domains``: albums, films, books, games, the first so many or those named. ``skew``
-    is the exponent of the Zipf law by which items are shown (0: all alike), ``sharpness`` how strongly a user's
-    interests differ (0: not at all), ``carry`` the chance that a user likes an interest the same in all domains, not in
-    each as it comes. ``planted: false`` makes the null market: tastes and fashions are drawn as before, but nobody
-    follows them.
+    there are to like, in each of ``domains``: albums, films, books, games, the first so many or those named. Of an item
+    its date, price, makers and a description are told too, by which nobody's taste goes. ``skew`` is the exponent of
+    the Zipf law by which items are shown (0: all alike), ``sharpness`` how strongly a user's interests differ (0: not
+    at all), ``carry`` the chance that a user likes an interest the same in all domains, not in each as it comes.
+    ``planted: false`` makes the null market: tastes and fashions are drawn as before, but nobody follows them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -313,6 +319,37 @@ class MarketSettings(BaseModel):
         return self
 
 
+class GivenItems(BaseModel):
+    """An item table without a log: the ``*.item`` of a folder of atomic files, or the games of a folder of Steam, in a
+    file with ``games`` in its name. ``path`` is relative to the working directory."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["atomic", "steam"]
+    path: Path
+
+
+class AudienceSettings(BaseModel):
+    """An invented audience for the items of a given table: users with latent tastes for its categories take items.
+
+    ``interactions`` is the number per user, the held-out last two included. ``skew`` is the exponent of the Zipf law by
+    which items are shown (0: all alike), ``sharpness`` how strongly a user's likings of categories differ (0: not at
+    all).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["audience"]
+    items: GivenItems
+    users: PositiveInt = 40
+    interactions: Annotated[int, Field(ge=2)] = 8
+    seed: int = 0
+    noun: str = "item"
+    clock: Clock = "step"
+    skew: NonNegativeFloat = 1.0
+    sharpness: NonNegativeFloat = 6.0
+
+
 DataSettings: TypeAlias = Annotated[
     AtomicSettings
     | CsvSettings
@@ -321,7 +358,8 @@ DataSettings: TypeAlias = Annotated[
     | MovieLensSettings
     | SteamSettings
     | GivenSettings
-    | MarketSettings,
+    | MarketSettings
+    | AudienceSettings,
     Field(discriminator="format"),
 ]
 """One of these, told apart by ``format``."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simengine.embed.vectors import model_rows
+from simengine.embed.vectors import model_rows, odd
 
 
 class EmbeddingServer(Protocol):
@@ -35,3 +35,26 @@ class ModelEmbeddings:
             if text in asked:
                 rows[row] = found[asked[text]]
         return rows
+
+    async def fit(self, texts: Sequence[str]) -> FittedRows:
+        """The texts as rows; a later query is sent alone."""
+        return FittedRows(self, self._model, await self.embed(texts))
+
+
+class FittedRows:
+    """Rows of one model, which can be compared with a row that it makes later."""
+
+    def __init__(self, embeddings: ModelEmbeddings, model: str, rows: NDArray[np.float64]) -> None:
+        self._embeddings = embeddings
+        self._model = model
+        self._rows = rows
+
+    async def similarities(self, query: str) -> NDArray[np.float64]:
+        """See :class:`~simengine.embed.vectors.Fitted`; a query of blanks is similar to nothing."""
+        row = (await self._embeddings.embed([query]))[0]
+        if not row.any() or not self._rows.any():
+            return np.zeros(len(self._rows))
+        if len(row) != self._rows.shape[1]:
+            problem = f"gave vectors of different widths: {self._rows.shape[1]}, {len(row)}"
+            raise odd(problem, self._model)
+        return np.asarray(self._rows @ row, np.float64)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simengine.errors import UnitFailed
 
-_DIGITS = 12
+DIGITS = 12
 """Similarities that agree to so many decimals are equal: beyond them lies the order in which a machine adds."""
 
 
@@ -20,10 +20,21 @@ class Embedder(Protocol):
     ``embed`` gives a float64 array (number of texts, width): finite, each row of length 1, or all zeros where a text
     holds nothing to go by. Only rows of one call may be compared: a query is embedded together with what it is
     compared with. Raises :class:`~simengine.errors.UnitFailed` (reason ``embedding``) where a model answers with
-    something else than vectors of that kind.
+    something else than vectors of that kind. Where one pool meets many queries, ``fit`` embeds it once for all.
     """
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float64]: ...
+
+    async def fit(self, texts: Sequence[str]) -> Fitted: ...
+
+
+class Fitted(Protocol):
+    """Texts that were embedded once for all. ``similarities`` gives the cosine similarity (n,) of each to a query.
+
+    Raises :class:`~simengine.errors.UnitFailed` as ``embed`` does.
+    """
+
+    async def similarities(self, query: str) -> NDArray[np.float64]: ...
 
 
 def unit_rows(vectors: ArrayLike) -> NDArray[np.float64]:
@@ -49,15 +60,15 @@ def model_rows(
     """
     widths = sorted({len(vector) for vector in vectors})
     if len(vectors) != texts:
-        raise _odd(f"gave {len(vectors)} vectors for {texts} texts", model)
+        raise odd(f"gave {len(vectors)} vectors for {texts} texts", model)
     if len(widths) > 1:
-        raise _odd(f"gave vectors of different widths: {', '.join(map(str, widths))}", model)
+        raise odd(f"gave vectors of different widths: {', '.join(map(str, widths))}", model)
     try:
         rows = unit_rows(vectors)
     except (ValueError, TypeError) as error:
-        raise _odd(f"gave what cannot be compared: {error}", model) from None
+        raise odd(f"gave what cannot be compared: {error}", model) from None
     if not rows.any(axis=1).all():
-        raise _odd("gave a vector that is empty or all zeros", model)
+        raise odd("gave a vector that is empty or all zeros", model)
     return rows
 
 
@@ -71,7 +82,7 @@ def nearest(query: ArrayLike, pool: ArrayLike) -> NDArray[np.intp]:
     vector, rows = np.asarray(query, np.float64), unit_rows(pool)
     if vector.ndim != 1 or len(vector) != rows.shape[1]:
         raise ValueError(f"a query of shape {vector.shape} does not fit a pool of width {rows.shape[1]}")
-    similar = np.round(rows @ unit_rows(vector[None, :])[0], _DIGITS)
+    similar = np.round(rows @ unit_rows(vector[None, :])[0], DIGITS)
     return np.lexsort((-np.arange(len(rows)), -similar))
 
 
@@ -83,7 +94,8 @@ async def nearest_texts(embedder: Embedder, query: str, pool: Sequence[str]) -> 
     return [int(position) for position in nearest(rows[0], rows[1:])]
 
 
-def _odd(problem: str, model: str) -> UnitFailed:
+def odd(problem: str, model: str) -> UnitFailed:
+    """The failure of a model that answered with something else than vectors."""
     return UnitFailed(
         f"the embedding model {model} {problem}",
         reason="embedding",

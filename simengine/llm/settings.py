@@ -93,6 +93,9 @@ class LatencySettings(Section):
     seed: int = 0
 
 
+_EXAMPLES = {"base_url": "http://127.0.0.1:8000/v1", "model": "NAME"}
+
+
 class LLMSettings(Section):
     """The whole ``llm`` section. ``base_url`` and ``api_key`` may hold ``${VAR}`` and are kept as written.
 
@@ -145,7 +148,9 @@ class LLMSettings(Section):
     def _served(self) -> LLMSettings:
         missing = [name for name in ("base_url", "model") if not getattr(self, name)]
         if self.backend == "openai" and missing:
-            raise ValueError(f"the openai backend needs {' and '.join(missing)}")
+            error = ValueError(f"the openai backend needs {' and '.join(missing)}")
+            error.add_note(f"Add {', '.join(f'`{name}: {_EXAMPLES[name]}`' for name in missing)} under `llm`.")
+            raise error
         return self
 
     @model_validator(mode="after")

@@ -37,10 +37,11 @@ class Stats(msgspec.Struct, frozen=True):
     ``asked`` calls went to the backend, in ``attempts`` attempts, and ended in ``completed`` answers and ``failed``
     terminal errors by reason. ``journal`` calls were answered from the journal, ``reused`` ones from those of other
     runs, and ``shared`` by an equal call under way. Now ``in_flight`` attempts are under way (``greatest``: the most
-    there ever were) and ``waiting`` ones queue. The token sums are of what the server reported; ``unmetered`` answers
-    came without a report. ``refused`` attempts met a limit of the server (status 429), ``resent`` ones were sent again
-    at once, outside the retry budget; ``cut`` answers are to a prompt that the server must have cut. ``spending`` is
-    that of the whole run, the journal's calls included, and ``rates`` is how fast it goes now, beside the known limits.
+    there ever were), ``waiting`` ones queue, and ``pausing`` ones failed and will be sent again. The token sums are of
+    what the server reported; ``unmetered`` answers came without a report. ``refused`` attempts met a limit of the
+    server (status 429), ``resent`` ones were sent again at once, outside the retry budget; ``cut`` answers are to a
+    prompt that the server must have cut. ``spending`` is that of the whole run, the journal's calls included, and
+    ``rates`` is how fast it goes now, beside the known limits.
     """
 
     asked: int
@@ -61,6 +62,7 @@ class Stats(msgspec.Struct, frozen=True):
     cut: int
     spending: Spending
     rates: Rates
+    pausing: int = 0
 
 
 Tools: TypeAlias = Callable[["Stack"], Mapping[str, Tool]]
@@ -150,6 +152,7 @@ class Stack:
             cut=journal.cut,
             spending=self._budget.spent,
             rates=limit.rates(),
+            pausing=self._retry.pausing,
         )
 
     async def __aenter__(self) -> Stack:

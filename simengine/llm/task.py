@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,7 +17,7 @@ from simengine.llm.replies.headed import (
     SUGGESTIONS,
     Headed,
 )
-from simengine.llm.replies.objects import JsonForm
+from simengine.llm.replies.objects import Form
 
 Slots = Mapping[str, Slot]
 T = TypeVar("T")
@@ -28,7 +28,7 @@ Read = Callable[[str, Slots], T]
 class Json(Generic[T]):
     """The JSON form of a reply: what a prompt asks for and a schema holds to, and how a reply is read then."""
 
-    form: JsonForm
+    form: Form
     read: Read[T]
 
 
@@ -38,13 +38,25 @@ class Task(Generic[T]):
 
     ``read(text, slots)`` takes the slots that the prompt was given, since a reply speaks of what was shown; it raises
     :class:`~simengine.llm.replies.Unreadable`. ``json`` is the other form of the same reply, for ``llm.output: json``;
-    a task without one is asked for as text.
+    a task without one is asked for as text. A task is a constant of its module: what a scenario says of tasks is held
+    against those that exist when it is checked.
     """
 
     name: str
     template: str
     read: Read[T]
     json: Json[T] | None = None
+
+    def __post_init__(self) -> None:
+        _ASKED_BY.setdefault(self.template, {})[self.name] = None
+
+
+_ASKED_BY: dict[str, dict[str, None]] = {}
+
+
+def tasks_of(templates: Iterable[str]) -> list[str]:
+    """The names of the tasks that these templates ask for, in order."""
+    return sorted({name for template in templates for name in _ASKED_BY.get(template, ())})
 
 
 def _texts(slots: Slots, name: str) -> tuple[str, ...]:

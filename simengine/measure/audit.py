@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from simengine.data import Case, Dataset
-from simengine.measure.compare import PerUser, per_user
+from simengine.measure.compare import PerCase, per_case
 from simengine.measure.faults import Finding, can_be_scored, faults, unchecked
 from simengine.measure.results import Attempt, Result
-from simengine.measure.statistics import Interval, bootstrap_columns
+from simengine.measure.statistics import Interval, bootstrap_columns, means_of_each
 from simengine.measure.trivial import CHANCE, TRIVIAL, results_of, score_trivially
 
 CUT = 10
@@ -97,14 +97,14 @@ def _won(row: Result, chance: Result) -> Finding:
     return Finding(f"{_code(row.ranker)}-wins", text, row.n, row.n, ())
 
 
-def _ranked(cases: Sequence[Case], attempts: Sequence[Sequence[Attempt]], cut: int) -> PerUser:
-    """The values of a ranker, over the users whom it has ranked at least once."""
+def _ranked(cases: Sequence[Case], attempts: Sequence[Sequence[Attempt]], cut: int) -> PerCase:
+    """The values of a ranker, over the cases that it has ranked at least once."""
     pairs = [pair for pair in zip(cases, attempts, strict=True) if can_be_scored(pair[0])]
-    return per_user([case for case, _ in pairs], [repeats for _, repeats in pairs], [cut])
+    return per_case([case for case, _ in pairs], [repeats for _, repeats in pairs], [cut])
 
 
 def _beaten(
-    trivially: Mapping[str, PerUser], rankers: Mapping[str, PerUser], winners: Sequence[str], cut: int, seed: int
+    trivially: Mapping[str, PerCase], rankers: Mapping[str, PerCase], winners: Sequence[str], cut: int, seed: int
 ) -> Iterator[Finding]:
     """For each trivial scorer the rankers that it beats: surely, or by its mean if it surely beats chance itself."""
     leads = {ranker: _leads(trivially, found, cut, seed) for ranker, found in rankers.items()}
@@ -122,12 +122,13 @@ def _beaten(
             yield Finding(f"beaten-by-{_code(name)}", text, len(beaten), len(rankers), tuple(beaten))
 
 
-def _leads(trivially: Mapping[str, PerUser], ranker: PerUser, cut: int, seed: int) -> dict[str, Interval]:
-    """By how much each trivial scorer lies above a ranker, paired over the users whom that one has ranked."""
+def _leads(trivially: Mapping[str, PerCase], ranker: PerCase, cut: int, seed: int) -> dict[str, Interval]:
+    """By how much each trivial scorer lies above a ranker, paired over the cases that this one has ranked."""
     metric = ("ndcg", cut)
-    place = {user: at for at, user in enumerate(trivially[CHANCE].users)}
-    rows = np.array([place[user] for user in ranker.users], np.int64)
-    table = np.column_stack([trivially[name].values[metric][rows] - ranker.values[metric] for name in TRIVIAL])
+    place = {case: at for at, case in enumerate(trivially[CHANCE].cases)}
+    rows = np.array([place[case] for case in ranker.cases], np.int64)
+    leads = (trivially[name].values[metric][rows] - ranker.values[metric] for name in TRIVIAL)
+    table = np.column_stack([means_of_each(lead, ranker.users) for lead in leads])
     return dict(zip(TRIVIAL, bootstrap_columns(table, seed=seed), strict=True))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -107,13 +107,13 @@ class Chain(msgspec.Struct, frozen=True):
 class Followed:
     """A preference followed through a log: who held it when, and how it came to each of them.
 
-    ``seeds`` are the agents that it was planted in, each with the memory version that the planting wrote.
+    ``seeds`` are the agents that it was planted in, each with the memory versions that the planting wrote.
     """
 
     trace: Trace
     preference: Preference
     holdings: Holdings
-    seeds: Mapping[str, str]
+    seeds: Mapping[str, Collection[str]]
 
     @cached_property
     def first(self) -> dict[str, Spell]:
@@ -149,7 +149,8 @@ class Followed:
             shows = not record.slot and record.value is None
             phrases = links[-1].phrases if shows and links else self.preference.phrases_in(record.text)
             links.append(Link(record, phrases))
-        return Chain(self.preference.text, agent, records[0].name in self.seeds.values(), tuple(links))
+        planted = any(records[0].name in written for written in self.seeds.values())
+        return Chain(self.preference.text, agent, planted, tuple(links))
 
     def _back(self, record: Record) -> list[Record]:
         """The records from one, without it, to the nearest memory behind it that brought it; none where it began."""

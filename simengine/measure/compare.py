@@ -1,4 +1,4 @@
-"""Compares two rankings of the same users: each user's values of every metric, and the interval of their difference."""
+"""Compares two rankings of the same test cases: each case's values, and the interval of users' differences."""
 
 from __future__ import annotations
 
@@ -14,25 +14,31 @@ from numpy.typing import NDArray
 from simengine.data import Case
 from simengine.measure.metrics import expected_at, place
 from simengine.measure.results import Attempt
-from simengine.measure.statistics import bootstrap, user_means
+from simengine.measure.statistics import bootstrap, means_of_each
 
 Metric: TypeAlias = tuple[str, int | None]
 """A metric's name and its cut-off k, ``None`` where it has none."""
 
 
 @dataclass(frozen=True, eq=False)
-class PerUser:
-    """The values of each metric, an array with one value for each of ``users``."""
+class PerCase:
+    """The values of each metric, an array with one value for each of ``cases``: users, and numbers of their cases."""
 
-    users: tuple[str, ...]
+    cases: tuple[tuple[str, int], ...]
     values: Mapping[Metric, NDArray[np.float64]]
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """The user of each case."""
+        return tuple(user for user, _ in self.cases)
 
 
 class Paired(msgspec.Struct, frozen=True):
-    """One metric of two rankings over the ``n`` users whom both have ranked.
+    """One metric of two rankings over the test cases that both have ranked, which are of ``n`` users.
 
-    ``first`` and ``second`` are the means over these users, ``difference`` is second less first; ``low`` and ``high``
-    bound it by the paired bootstrap, which resamples users, NaN where ``n`` is below two.
+    ``first`` and ``second`` are the means over these users, each of whom counts by the mean of his cases.
+    ``difference`` is second less first; ``low`` and ``high`` bound it by the paired bootstrap, which resamples users,
+    NaN where ``n`` is below two.
     """
 
     metric: str
@@ -45,36 +51,37 @@ class Paired(msgspec.Struct, frozen=True):
     n: int
 
 
-def per_user(cases: Sequence[Case], attempts: Sequence[Sequence[Attempt]], ks: Sequence[int]) -> PerUser:
-    """NDCG@k, Hit@k and MRR of each user who was ranked at least once; of repeats the mean.
+def per_case(cases: Sequence[Case], attempts: Sequence[Sequence[Attempt]], ks: Sequence[int]) -> PerCase:
+    """NDCG@k, Hit@k and MRR of each case that was ranked at least once; of repeats the mean.
 
     ``attempts[i]`` are the repeats of case ``i``, as :class:`~simengine.measure.logged.RankingReader` gives them.
     """
-    users: list[str] = []
+    ranked: list[tuple[str, int]] = []
     places = []
     for case, repeats in zip(cases, attempts, strict=True):
         for scores in repeats:
             if not isinstance(scores, str):
-                users.append(case.user)
+                ranked.append(case.key)
                 places.append(place(scores, (case.candidates or ()).index(case.target)))
     found = expected_at([at.better for at in places], [at.tied for at in places], ks)
     columns: dict[Metric, NDArray[np.float64]] = {("ndcg", k): found.ndcg[k] for k in ks}
     columns |= {("hit", k): found.hit[k] for k in ks}
     columns["mrr", None] = found.mrr
-    return PerUser(
-        tuple(dict.fromkeys(users)), {metric: user_means(column, users) for metric, column in columns.items()}
+    return PerCase(
+        tuple(dict.fromkeys(ranked)), {metric: means_of_each(column, ranked) for metric, column in columns.items()}
     )
 
 
-def compare_paired(first: PerUser, second: PerUser, *, seed: int = 0) -> list[Paired]:
-    """The difference of every metric that both have, over the users that both have; ``seed`` is of the resamples."""
-    place_of = {user: at for at, user in enumerate(second.users)}
-    pairs = [(at, place_of[user]) for at, user in enumerate(first.users) if user in place_of]
+def compare_paired(first: PerCase, second: PerCase, *, seed: int = 0) -> list[Paired]:
+    """The difference of every metric that both have, over the cases that both have; ``seed`` is of the resamples."""
+    place_of = {case: at for at, case in enumerate(second.cases)}
+    pairs = [(at, place_of[case]) for at, case in enumerate(first.cases) if case in place_of]
+    users = [first.cases[at][0] for at, _ in pairs]
     left, right = (np.array(side, np.int64) for side in (zip(*pairs, strict=True) if pairs else ((), ())))
     compared = []
     for metric, column in first.values.items():
         if metric in second.values:
-            one, other = column[left], second.values[metric][right]
+            one, other = (means_of_each(of, users) for of in (column[left], second.values[metric][right]))
             means = (float(one.mean()), float(other.mean())) if pairs else (math.nan, math.nan)
             found = bootstrap(other - one, seed=seed)
             compared.append(Paired(*metric, *means, found.mean, found.low, found.high, found.n))

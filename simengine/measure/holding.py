@@ -20,7 +20,8 @@ class Spell(msgspec.Struct, frozen=True, omit_defaults=True):
     It holds it after the event at place ``begin`` of the log (-1: from the start), whose time is ``since`` (of the
     start: that of the first event), and no more after the event at place ``end``, at time ``until``; both are ``None``
     where it holds it to the log's end. ``version`` is the memory version with which it began, and ``carriers`` are the
-    agents whose memories that held it were among that version's causes, those who held it first standing first.
+    agents whose memories that held it were among that version's causes, those who held it first standing first. Where
+    it has it from another memory of its own, they are those who brought it to that one.
     """
 
     agent: str
@@ -64,11 +65,12 @@ class HoldingsReader:
         self._closed: list[Spell] = []
         self._first: dict[str, int] = {}  # agent -> its place among all that ever held it
         self._held: dict[str, str] = {}  # versions that hold it -> their agents
+        self._brought: dict[str, tuple[str, ...]] = {}  # versions that hold it -> others whose memories brought it
         self._carrying: dict[str, tuple[str, ...]] = {}  # messages -> agents whose memories they carry it from
         for agent, values in initial.items():
             for slot, value in values.items():
                 self._note(agent, slot, f"{agent}/{slot}@0", value)
-            self._settle(agent, -1, {})
+            self._settle(agent, -1)
 
     def take(self, line: EventLine) -> None:
         """Take in the next event."""
@@ -84,9 +86,11 @@ class HoldingsReader:
             within = {message.id: message.because for message in line.messages}
             carrying = {name: self._carriers(because, within) for name, because in within.items()}
             self._carrying.update((name, agents) for name, agents in carrying.items() if agents)
-        causes = {version.ref: version.because for version in line.memories}
+        for version in line.memories:
+            if version.ref in self._held:
+                self._bring(version.agent, version.ref, list(map(str, version.because)))
         for agent in dict.fromkeys(version.agent for version in line.memories):
-            self._settle(agent, self._events, causes)
+            self._settle(agent, self._events)
         self._events += 1
 
     def holdings(self) -> Holdings:
@@ -106,14 +110,22 @@ class HoldingsReader:
         elif not append and agent in self._holding:
             self._holding[agent].pop(slot, None)
 
-    def _settle(self, agent: str, position: int, causes: Mapping[str, Sequence[Any]]) -> None:
+    def _bring(self, agent: str, ref: str, causes: Sequence[str]) -> None:
+        """Note who brought it to a version that holds it."""
+        others = tuple(other for other in self._carriers(causes, {}) if other != agent)
+        if not others:  # the agent has it from another of its memories, if from any
+            others = tuple(dict.fromkeys(other for cause in causes for other in self._brought.get(cause, ())))
+        if others:
+            self._brought[ref] = others
+
+    def _settle(self, agent: str, position: int) -> None:
         """Begin or end the agent's spell, now that all memories of the event at this position are known."""
         holding = self._holding.get(agent)
         if holding and agent not in self._open:
             version = next(iter(holding.values()))
-            found = [other for other in self._carriers(causes.get(version, ()), {}) if other != agent]
-            found.sort(key=lambda other: self._first.get(other, len(self._first)))
-            self._open[agent] = Spell(agent, position, self._finish, version=version, carriers=tuple(found))
+            carriers = self._brought.get(version, ())
+            found = tuple(sorted(carriers, key=lambda other: self._first.get(other, len(self._first))))
+            self._open[agent] = Spell(agent, position, self._finish, version=version, carriers=found)
             self._first.setdefault(agent, len(self._first))
         elif not holding and agent in self._open:
             spell = self._open.pop(agent)

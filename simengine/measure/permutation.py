@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simengine.measure.compare import Metric, PerUser, compare_paired
-from simengine.measure.statistics import DRAWS
+from simengine.measure.compare import Metric, PerCase, compare_paired
+from simengine.measure.statistics import DRAWS, means_of_each
 
 _CELLS = 1 << 22  # signs held at once
 _ROUNDING = 1e-12  # sums this close, in units of the sum of sizes, are equal but for the order of addition
@@ -26,7 +26,7 @@ class Permuted(NamedTuple):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """One metric of a ranker held against that of the reference, over the ``n`` users whom all rankers have ranked.
+    """One metric of a ranker held against that of the reference, over the ``n`` users whose cases all have ranked.
 
     ``difference`` is ``value`` less ``reference_value``; ``low`` and ``high`` bound it by the paired bootstrap over
     users. ``p`` is that of the sign-flip test, from ``permutations`` of them, all there are where ``exact``;
@@ -94,16 +94,17 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare_all(rankers: Mapping[str, PerUser], reference: str, *, seed: int = 0, draws: int = DRAWS) -> list[Compared]:
-    """Each ranker against ``reference``, one of them, in every metric that all have, over the users whom all have.
+def compare_all(rankers: Mapping[str, PerCase], reference: str, *, seed: int = 0, draws: int = DRAWS) -> list[Compared]:
+    """Each ranker against ``reference``, one of them, in every metric that all have, over the cases that all have.
 
     Rows stand by metric, then ranker, in the order given. Raises ``ValueError`` where there is no such reference.
     """
     if reference not in rankers:
         raise ValueError(f"no ranker is called {reference!r}; there are {', '.join(rankers)}")
-    users = [user for user in rankers[reference].users if all(user in one.users for one in rankers.values())]
+    ranked = [frozenset(one.cases) for one in rankers.values()]
+    cases = [case for case in rankers[reference].cases if all(case in each for each in ranked)]
     metrics = [metric for metric in rankers[reference].values if all(metric in one.values for one in rankers.values())]
-    on_same = {name: _restrict(one, users, metrics) for name, one in rankers.items()}
+    on_same = {name: _restrict(one, cases, metrics) for name, one in rankers.items()}
     others = [name for name in rankers if name != reference]
     rows = {name: _against(on_same, name, reference, seed, draws) for name in others}
     compared: list[Compared] = []
@@ -113,21 +114,24 @@ def compare_all(rankers: Mapping[str, PerUser], reference: str, *, seed: int = 0
     return compared
 
 
-def _restrict(one: PerUser, users: Sequence[str], metrics: Sequence[Metric]) -> PerUser:
-    """The values of these users only, in their order."""
-    place = {user: at for at, user in enumerate(one.users)}
-    rows = np.array([place[user] for user in users], np.int64)
-    return PerUser(tuple(users), {metric: one.values[metric][rows] for metric in metrics})
+def _restrict(one: PerCase, cases: Sequence[tuple[str, int]], metrics: Sequence[Metric]) -> PerCase:
+    """The values of these cases only, in their order."""
+    place = {case: at for at, case in enumerate(one.cases)}
+    rows = np.array([place[case] for case in cases], np.int64)
+    return PerCase(tuple(cases), {metric: one.values[metric][rows] for metric in metrics})
 
 
-def _against(on_same: Mapping[str, PerUser], name: str, reference: str, seed: int, draws: int) -> Iterator[Compared]:
+def _against(on_same: Mapping[str, PerCase], name: str, reference: str, seed: int, draws: int) -> Iterator[Compared]:
     """The metrics of one ranker, before adjustment."""
     base, ranker = on_same[reference], on_same[name]
     pairs = compare_paired(base, ranker, seed=seed)
     if not pairs:
         return
     differences = np.column_stack(
-        [ranker.values[pair.metric, pair.k] - base.values[pair.metric, pair.k] for pair in pairs]
+        [
+            means_of_each(ranker.values[pair.metric, pair.k] - base.values[pair.metric, pair.k], base.users)
+            for pair in pairs
+        ]
     )
     for pair, test in zip(pairs, sign_flip_columns(differences, seed=seed, draws=draws), strict=True):
         yield Compared(

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simengine.data import Dataset
 from simengine.data.market_truth import Truth
-from simengine.measure.compare import compare_paired, per_user
+from simengine.measure.compare import compare_paired, per_case
 from simengine.measure.logged import RankingReader
 from simengine.measure.statistics import bootstrap
 from simengine.rankers import RANKERS
@@ -153,11 +153,11 @@ class Recovery:
         """NDCG of each stage's rankings of the market's own candidates over that of the rankers that know no taste."""
         cases = [case for case in self._data.cases if case.candidates is not None]
         for stage, strategy in self._strategies:
-            agents = per_user(cases, self._rankings[stage].attempts(strategy), [CUT])
+            agents = per_case(cases, self._rankings[stage].attempts(strategy), [CUT])
             for name in ("random", "pop"):
                 ranker = RANKERS[name]()
                 ranker.fit(self._data)
-                base = per_user(cases, [[ranker.score(case, case.candidates or ())] for case in cases], [CUT])
+                base = per_case(cases, [[ranker.score(case, case.candidates or ())] for case in cases], [CUT])
                 (gain,) = (pair for pair in compare_paired(base, agents, seed=seed) if pair.metric == "ndcg")
                 what = f"{stage} {strategy}: ndcg@{CUT} over {name}"
                 yield Recovered(what, gain.difference, gain.low, gain.high, gain.n, 0.0)

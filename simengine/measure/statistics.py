@@ -24,9 +24,9 @@ class Interval(NamedTuple):
     n: int
 
 
-def user_means(values: ArrayLike, users: Sequence[Hashable]) -> NDArray[np.float64]:
-    """The mean of each user's values, users in order of first appearance."""
-    numbers, positions = _with_positions(values, users)
+def means_of_each(values: ArrayLike, owners: Sequence[Hashable]) -> NDArray[np.float64]:
+    """The mean of the values of each owner, such as a user, owners in order of first appearance."""
+    numbers, positions = _with_positions(values, owners)
     return np.bincount(positions, numbers) / np.bincount(positions) if len(positions) else numbers
 
 
@@ -40,18 +40,18 @@ def bootstrap(
 ) -> Interval:
     """Mean over users and its percentile bootstrap interval.
 
-    ``values`` is one number for each user; with ``users``, one for each repeat. The mean is that of the users' means,
-    so that every user weighs the same. A resample draws users with replacement and, for each user drawn, as many of
-    his repeats as he has, with replacement again. The spread of users' means holds the noise of repeats already; the
-    second draw adds it once more in part, which errs on the side of a wider interval (with R repeats that are noise
-    alone, by a factor of the square root of 2 - 1/R; hardly at all where users differ more than repeats do). Without
-    it, few users whose means happen to agree would look certain.
+    ``values`` is one number for each user; with ``users``, one for each repeat, which may be of several test cases of
+    his. The mean is that of the users' means, so that every user weighs the same. A resample draws users with
+    replacement and, for each user drawn, as many of his repeats as he has, with replacement again. The spread of users'
+    means holds the noise of repeats already; the second draw adds it once more in part, which errs on the side of a
+    wider interval (with R repeats that are noise alone, by a factor of the square root of 2 - 1/R; hardly at all where
+    users differ more than repeats do). Without it, few users whose means happen to agree would look certain.
 
     Equal seed and number of users give equal draws of users, so that intervals of several rankers rest on the same
     ones. Raises ``ValueError`` for a value that is not finite.
     """
     numbers = np.asarray(values, np.float64)
-    means = numbers if users is None else user_means(numbers, users)
+    means = numbers if users is None else means_of_each(numbers, users)
     if users is None or len(means) < 2 or len(means) == len(numbers):
         return bootstrap_columns(means[:, None], seed=seed, level=level, draws=draws)[0]
     _check(numbers)

@@ -1,8 +1,18 @@
 """What agents do: each method says which events there are and what happens in them; ``turn`` is how an agent acts."""
 
-from simengine.methods.catalog import METHODS, MethodSettings, Registered, make, prompts, register, strategies, tools
+from simengine.methods.catalog import (
+    METHODS,
+    MethodSettings,
+    Registered,
+    corpora,
+    make,
+    prompts,
+    register,
+    strategies,
+    tools,
+)
 from simengine.methods.method import Handler, Method, Ranks, Trial
-from simengine.methods.planting import Planting, PlantSettings, seeds_of
+from simengine.methods.planting import Planting, PlantSettings, check_plantings
 from simengine.methods.studies import STUDIES
 from simengine.methods.study import Ground, Study, StudyKind
 
@@ -20,10 +30,11 @@ __all__ = [
     "Study",
     "StudyKind",
     "Trial",
+    "check_plantings",
+    "corpora",
     "make",
     "prompts",
     "register",
-    "seeds_of",
     "strategies",
     "tools",
 ]

@@ -29,7 +29,7 @@ class AgentCFRanking:
     def __init__(self, dataset: Dataset, asker: Asker) -> None:
         self._data = dataset
         self._asker = asker
-        self._cases = {case.user: case for case in dataset.cases}
+        self._cases = {case.key: case for case in dataset.cases}
 
     def events(self, phase: int, stage: Ranks) -> Iterator[Event]:
         """See :func:`simengine.methods.ranking.events`."""
@@ -37,7 +37,7 @@ class AgentCFRanking:
 
     async def handle(self, context: Context) -> None:
         """One user puts the candidates of one case in order."""
-        case = self._cases[context.event.data["user"]]
+        case = self._cases[ranking.case_of(context.event.data)]
         candidates = ranking.laid_out(context, case)
         strategy = self._by_titles if context.event.data["strategy"] == "LLMRank" else self.by_memories
         await context.unit("rank", partial(strategy, case=case, candidates=candidates))

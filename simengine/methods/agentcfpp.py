@@ -6,6 +6,7 @@ The paper is arXiv 2502.13843; sections are named where a rule comes from.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
@@ -119,14 +120,15 @@ class AgentCFpp:
         self._learnt_in = stage.name
         places = ({name: at for at, name in enumerate(names)} for names in (self._data.users, self._data.items))
         users, items = places
-        cases = {trial.case.user: trial.case for trial in stage.trials}
-        rows = sorted(
-            (
-                (phase, case.time, users[case.user], items[case.target], 0, 0),
-                Interaction(case.user, case.target, case.time),
-            )
-            for case in cases.values()
-        )
+        cases = {trial.case.key: trial.case for trial in stage.trials}
+        seen: Counter[tuple[str, str, int | float]] = Counter()
+        rows = []
+        for case in cases.values():
+            again = seen[case.user, case.target, case.time]
+            seen[case.user, case.target, case.time] += 1
+            order = (phase, case.time, users[case.user], items[case.target], again, 0)
+            rows.append((order, Interaction(case.user, case.target, case.time, again)))
+        rows.sort()
         self._views.add("online", [row for _, row in rows], lambda place: rows[place][0])
         return [self._interaction("online", row, order) for order, row in rows]
 

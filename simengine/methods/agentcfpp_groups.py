@@ -22,8 +22,7 @@ from simengine.llm.prompts import Slot
 from simengine.llm.task import GROUP_NAMING, GROUP_TAGS
 from simengine.methods.agentcfpp_memory import Memories
 from simengine.methods.agentcfpp_settings import AgentCFppSettings
-from simengine.methods.agentcfpp_views import GROUPING
-from simengine.methods.method import Handler
+from simengine.methods.method import GROUPING, Handler
 from simengine.methods.turn import Asker, Fit, remember, tell
 from simengine.world import Edge, user
 

@@ -10,7 +10,8 @@ from simengine.data import Dataset
 from simengine.kernel import Agent, Context, Version
 from simengine.llm.prompts import Slot
 from simengine.methods.agentcfpp_settings import AgentCFppSettings
-from simengine.methods.agentcfpp_views import GROUPING, Views, groups_of
+from simengine.methods.agentcfpp_views import Views, groups_of
+from simengine.methods.method import GROUPING
 from simengine.methods.turn import Asker, tell
 from simengine.world import ident
 

@@ -56,3 +56,9 @@ class AgentCFppSettings(Settings):
         if not self.shared and self.every is not None:
             raise ValueError("`every` says when groups are formed, and without `shared` there are none")
         return self
+
+    def grouped_behind(self, interactions: int) -> int | None:
+        """Behind the first formation, or later by the lag, but not behind the last interaction."""
+        if self.every is None or self.every > interactions:
+            return None
+        return min(self.every + self.lag, interactions)

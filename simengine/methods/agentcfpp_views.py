@@ -10,10 +10,6 @@ from typing import Any, Protocol
 from simengine.data import Dataset, Interaction
 from simengine.kernel import Order
 
-GROUPING = "grouping:current"
-"""The agent that knows which groups there are. Its slot ``groups`` is a list of mappings, the largest group first, with
-the keys ``id``, ``name``, ``tags`` and ``members``."""
-
 
 class Rows(Protocol):
     """Interactions in the total order."""

@@ -7,7 +7,7 @@ by an entry point of the group ``simengine.methods``, whose name is the method's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from importlib.metadata import entry_points
@@ -29,6 +29,7 @@ from simengine.methods.agentcfpp import AgentCFpp
 from simengine.methods.agentcfpp_rank import STRATEGIES as PP_STRATEGIES
 from simengine.methods.agentcfpp_settings import AgentCFppSettings
 from simengine.methods.interec.agent import InteRec
+from simengine.methods.interec.chat_rec import searched
 from simengine.methods.interec.settings import InteRecSettings
 from simengine.methods.interec.workshop import WORKSHOP, Workshop
 from simengine.methods.method import Method, Settings
@@ -43,7 +44,11 @@ def _no_tools(settings: Settings, dataset: Dataset, seed: int) -> Mapping[str, T
 
 
 def _workshop(settings: InteRecSettings, dataset: Dataset, seed: int) -> Mapping[str, Tool]:
-    return {WORKSHOP: Workshop(settings, dataset, seed)}
+    return {WORKSHOP: Workshop(settings, dataset, seed)} if settings.recommender == "agent" else {}
+
+
+def _no_corpora(settings: Settings, dataset: Dataset) -> Mapping[str, Sequence[str]]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class Registered:
     ``make(settings, dataset, asker, seed)`` gives the method on a data set; ``prompts`` is the folder of its templates
     (``<name>.j2``). ``strategies`` are the ways in which its agents rank, with what reports call them; where a method
     names none it has one, ``B``. ``tools(settings, dataset, seed)`` are the local computations that it asks for, by
-    task.
+    task. ``corpora(settings, dataset)`` are texts that it searches by the scenario's embeddings (the local computation
+    ``search``), by name; they are embedded once in a run.
     """
 
     settings: type[Settings]
@@ -62,12 +68,13 @@ class Registered:
     prompts: Traversable
     strategies: Mapping[str, str] = field(default_factory=dict)
     tools: Callable[[Any, Dataset, int], Mapping[str, Tool]] = _no_tools
+    corpora: Callable[[Any, Dataset], Mapping[str, Sequence[str]]] = _no_corpora
 
 
 METHODS: Mapping[str, Registered] = {
     "agentcf": Registered(AgentCFSettings, AgentCF, _PROMPTS / "agentcf", STRATEGIES),
     "agentcfpp": Registered(AgentCFppSettings, AgentCFpp, _PROMPTS / "agentcfpp", PP_STRATEGIES),
-    "interec": Registered(InteRecSettings, InteRec, _PROMPTS / "interec", tools=_workshop),
+    "interec": Registered(InteRecSettings, InteRec, _PROMPTS / "interec", tools=_workshop, corpora=searched),
 }
 _BY_HAND: dict[str, Registered] = {}
 
@@ -97,6 +104,11 @@ def tools(settings: Settings, dataset: Dataset, seed: int) -> Mapping[str, Tool]
     Raises :class:`InputError` where a library that they need is not installed.
     """
     return known()[settings.kind].tools(settings, dataset, seed)
+
+
+def corpora(settings: Settings, dataset: Dataset) -> Mapping[str, Sequence[str]]:
+    """The texts that the method of these settings searches, by name."""
+    return known()[settings.kind].corpora(settings, dataset)
 
 
 def prompts(kind: str) -> Traversable:

@@ -13,6 +13,10 @@ from simengine.kernel import Agent, Context, Event
 
 Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
 
+GROUPING = "grouping:current"
+"""The agent that knows which groups there are, where users fall into groups. Its slot ``groups`` is a list of mappings,
+the largest group first, with the keys ``id``, ``name``, ``tags`` and ``members``."""
+
 
 class Settings(BaseModel):
     """What a scenario may say under ``method``: unknown keys are errors, values do not change once read.
@@ -23,6 +27,13 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
+
+    def grouped_behind(self, interactions: int) -> int | None:
+        """Behind which of so many training interactions, counted from 1, the first groups of users are in force.
+
+        ``None`` where there never are any. A method that has groups keeps them in :data:`GROUPING`.
+        """
+        return None
 
 
 class Trial(msgspec.Struct, frozen=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from simengine.data import Case, Dataset
-from simengine.kernel import Agent, Context, Event, Version
+from simengine.kernel import Agent, Context, Event, Order, Version
 from simengine.llm.replies.ranking import Ranking
 from simengine.methods.method import Ranks, Trial
 from simengine.methods.turn import tell
@@ -38,11 +38,12 @@ def events(
 def _event(phase: int, stage: str, strategy: str, trial: Trial, place: int, reads: Sequence[Agent]) -> Event:
     case = trial.case
     condition = [trial.group] if trial.group else []
+    # -1 lets a live ranking stand before the interactions of its time
+    order: Order = (phase, case.time, -1, place, stage, strategy, trial.group, trial.repeat)
     return Event(
-        id="/".join((stage, case.user, strategy, *condition, str(trial.repeat))),
+        id="/".join((stage, case.user, strategy, *condition, *case.again, str(trial.repeat))),
         kind=RANKING,
-        # -1 lets a live ranking stand before the interactions of its time
-        order=(phase, case.time, -1, place, stage, strategy, trial.group, trial.repeat),
+        order=order if case.number == 1 else (*order, case.number),
         time=case.time,
         reads=tuple(dict.fromkeys(reads)),
         data=_data(stage, strategy, trial),
@@ -50,7 +51,7 @@ def _event(phase: int, stage: str, strategy: str, trial: Trial, place: int, read
 
 
 def _data(stage: str, strategy: str, trial: Trial) -> dict[str, Any]:
-    data: dict[str, Any] = {"stage": stage, "user": trial.case.user, "strategy": strategy, "repeat": trial.repeat}
+    data = {"stage": stage, **about(trial.case), "strategy": strategy, "repeat": trial.repeat}
     if trial.group:
         data["group"] = trial.group
     if trial.drawn:
@@ -58,6 +59,16 @@ def _data(stage: str, strategy: str, trial: Trial) -> dict[str, Any]:
     if trial.place is not None:
         data |= {"target": trial.case.target, "place": trial.place}
     return data
+
+
+def about(case: Case) -> dict[str, Any]:
+    """What the data of an event that is about a case say of it: the user and, unless it is his first, its number."""
+    return {"user": case.user} if case.number == 1 else {"user": case.user, "case": case.number}
+
+
+def case_of(data: Mapping[str, Any]) -> tuple[str, int]:
+    """The key of the case that an event with these data is about."""
+    return data["user"], data.get("case", 1)
 
 
 def laid_out(context: Context, case: Case) -> list[Agent]:

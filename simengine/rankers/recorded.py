@@ -25,7 +25,8 @@ class Recorded:
 
     A list that is one longer than the candidates begins with a heading that was taken for an item: its first entry is
     dropped. Of an item that is named twice the first place counts; candidates that are not named tie behind all others;
-    what is named and is no candidate takes no place. A user without a ranking gets NaN.
+    what is named and is no candidate takes no place. A user without a ranking gets NaN, and so does a user's second
+    test case, since a ranking is of one case.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -53,7 +54,7 @@ class Recorded:
         """Minus the place of each candidate in the user's ranking."""
         if self._rankings is None:
             raise RuntimeError("recorded rankings are read by fit: call it first")
-        named = self._rankings.get(case.user)
+        named = self._rankings.get(case.user) if case.number == 1 else None
         if named is None:
             return np.full(len(candidates), np.nan)
         if len(named) == len(candidates) + 1:

@@ -25,7 +25,8 @@ class Cast:
         self._setup = setup
         self.method = make(scenario.method, setup.dataset, asker, scenario.seed)
         ground = Ground(setup.dataset, self.method, asker, scenario.seed, scenario.plant)
-        self._planting = Planting(scenario.plant, setup.dataset, self.method, scenario.seed)
+        phase = next((placed.phase for placed in setup.stages() if placed.kind == "optimize"), 0)
+        self._planting = Planting(scenario.plant, setup.dataset, self.method, scenario.seed, phase)
         self._studies: dict[str, Study] = {
             placed.name: STUDIES[placed.kind].make(placed.name, placed.settings, ground)
             for placed in setup.stages()

@@ -9,14 +9,14 @@ from pathlib import Path
 from simengine.data import Case
 from simengine.errors import SimengineError
 from simengine.measure import Result, side_by_side
-from simengine.measure.compare import Paired, PerUser, compare_paired
+from simengine.measure.compare import Paired, PerCase, compare_paired
+from simengine.measure.studies import PairedReading
 from simengine.runlog import Reader
 from simengine.runlog.parting import Parting, find_parting
 from simengine.scenario.loading import LoadedRun, load_run
-from simengine.scenario.ranked import Ranked
-from simengine.scenario.report import read_report
-from simengine.scenario.schema import RankingStage
+from simengine.scenario.report import read_report, readings_of
 from simengine.scenario.setup import Setup
+from simengine.scenario.wording import counted
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Comparison:
 
 
 def compare(first: Path, second: Path) -> Comparison:
-    """Compare two runs. Raises :class:`~simengine.errors.LogError` where one is not the folder of a run."""
+    """Compare two runs. Raises :class:`~simengine.errors.InputError` where one is not the folder of a run."""
     runs = load_run(first), load_run(second)
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     notes: list[str] = []
@@ -73,26 +73,38 @@ def compare(first: Path, second: Path) -> Comparison:
 
 
 def _rows(one: LoadedRun, other: LoadedRun, notes: list[str]) -> Iterator[Rows]:
-    """The agents' rankings that both runs have, by stage and strategy."""
+    """The agents' rankings of users whom both runs have ranked, by stage and strategy; ``notes`` say what has none."""
     if one.setup is None or other.setup is None:
         return
-    left, right = _ranked(one, one.setup), _ranked(other, other.setup)
-    for stage, strategy in left:
-        if (stage, strategy) in right:
-            (first, mine), (second, theirs) = left[stage, strategy], right[stage, strategy]
-            yield Rows(stage, first, second, compare_paired(mine, theirs, seed=one.setup.scenario.seed))
+    left, right = paired_values(one, one.setup), paired_values(other, other.setup)
+    for stage, strategy in dict.fromkeys((*left, *right)):
+        if (stage, strategy) not in left or (stage, strategy) not in right:
+            which = "second" if (stage, strategy) not in left else "first"
+            notes.append(f"stage {stage}, strategy {strategy}: only the {which} run ranks by it")
+            continue
+        (first, mine), (second, theirs) = left[stage, strategy], right[stage, strategy]
+        metrics = compare_paired(mine, theirs, seed=one.setup.scenario.seed)
+        users = max((metric.n for metric in metrics), default=0)
+        if users:
+            yield Rows(stage, first, second, metrics)
+        if users < 2:
+            lacking = "no interval of a difference, as only one user has" if users else "no differences, as no user has"
+            notes.append(f"stage {stage}, strategy {strategy}: {lacking} a test case that both runs have ranked")
     unlike = _unlike(_cases(one.setup), _cases(other.setup))
     if unlike:
-        notes.append(f"{unlike} users have another target or other candidates in the second run than in the first")
+        said = (
+            f"for {counted(unlike, 'test case')} the second run has another target or other candidates than the first"
+        )
+        notes.append(said)
 
 
-def _ranked(run: LoadedRun, setup: Setup) -> dict[tuple[str, str], tuple[str, PerUser]]:
-    """What reports call each strategy, and the values of each user, by stage and strategy."""
-    stages = [Ranked(setup, placed) for placed in setup.stages() if isinstance(placed.settings, RankingStage)]
-    for line in Reader(run.folder.events):
+def paired_values(run: LoadedRun, setup: Setup) -> dict[tuple[str, str], tuple[str, PerCase]]:
+    """What reports call each strategy, and the values of each case, by stage and strategy."""
+    stages = [reading for _, reading in readings_of(setup) if isinstance(reading, PairedReading)]
+    for line in Reader(run.folder.events) if stages else ():
         for stage in stages:
             stage.take(line)
-    return {(stage.name, key): (label, found) for stage in stages for key, label, found in stage.per_user()}
+    return {(stage.name, key): (label, found) for stage in stages for key, label, found in stage.per_case()}
 
 
 def _cases(setup: Setup) -> list[Case]:
@@ -100,7 +112,7 @@ def _cases(setup: Setup) -> list[Case]:
 
 
 def _unlike(first: Sequence[Case], second: Sequence[Case]) -> int:
-    tests = {case.user: (case.target, frozenset(case.candidates or ())) for case in first}
+    tests = {case.key: (case.target, frozenset(case.candidates or ())) for case in first}
     return sum(
-        case.user in tests and tests[case.user] != (case.target, frozenset(case.candidates or ())) for case in second
+        case.key in tests and tests[case.key] != (case.target, frozenset(case.candidates or ())) for case in second
     )

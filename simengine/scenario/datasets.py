@@ -12,10 +12,13 @@ from simengine.data.sources import Construction, Converted, Kept, Reading, Sourc
 from simengine.data.sources import convert as convert_source
 from simengine.data.sources import cross_domain as construct
 from simengine.errors import InputError
+from simengine.scenario.explain import expected_of
 
 __all__ = ["Converted", "Kept", "Reading", "Watch", "convert", "cross_domain"]
 
 _Model = TypeVar("_Model")
+_OPTIONS = {"path": "SOURCE", "split": "--ratio", "split.ratio": "--ratio", "split.by": "--split-by"}
+"""What the options are called whose names are not those of their settings."""
 
 
 def convert(said: Mapping[str, Any], out: Path, watch: Watch) -> Converted:
@@ -36,6 +39,9 @@ def _checked(adapter: TypeAdapter[_Model], said: Mapping[str, Any]) -> _Model:
         return adapter.validate_python(said)
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in detail["loc"] if part not in ("amazon", "movielens", "steam"))
-        problem = detail["msg"].removeprefix("Value error, ")
-        raise InputError(problem, remedy="Correct this option.", field=field or None) from None
+        names = [str(part) for part in detail["loc"] if part not in ("amazon", "movielens", "steam")]
+        own_words = detail["type"] == "value_error"
+        problem = str(detail["ctx"]["error"]) if own_words else f"expected {expected_of(detail)}"
+        option = _OPTIONS.get(".".join(names), f"--{names[0].replace('_', '-')}") if names else None
+        given = None if own_words else detail["input"]
+        raise InputError(problem, remedy="Correct this option.", option=option, value=given) from None

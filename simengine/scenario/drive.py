@@ -65,6 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     An event that others bring about counts in ``total`` once it is issued, as nobody knows of it before.
     ``waiting`` calls queue for a slot or a limit; ``rates`` is how fast calls are sent, beside the known limits.
+    ``pausing`` calls failed and will be sent again.
     ``usd`` is what the whole run has cost so far, as far as prices are known.
     """
 
@@ -76,6 +77,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     waiting: int
     rates: Rates
     usd: float
+    pausing: int = 0
 
 
 Observer: TypeAlias = Callable[[Snapshot], None]
@@ -101,12 +103,13 @@ async def drive(
     tick: Callable[[], None] | None = None,
     observe: Observer | None = None,
     interruptible: bool = False,
+    stopping: Callable[[], None] = lambda: None,
 ) -> Driven:
     """Run a setup to its end, or execute ``only`` some of its events; closes the stack, not the sink.
 
     ``tick`` is called every now and then (a log is flushed there), ``observe`` with a snapshot as often. With
-    ``interruptible``, the first SIGINT or SIGTERM stops the run in good order, a second one at once. Raises
-    :class:`RunStopped` where the run was stopped.
+    ``interruptible``, the first SIGINT or SIGTERM stops the run in good order, a second one at once; ``stopping`` is
+    called with the first, to wake whoever waits for a person. Raises :class:`RunStopped` where the run was stopped.
     """
     async with stack:
         cast = Cast(setup, stack)
@@ -117,6 +120,7 @@ async def drive(
 
         def stop(reason: RunStopped) -> None:
             stack.stop_sending()
+            stopping()
             engine.stop(reason)
 
         known = cast.total() if observe is not None else 0
@@ -155,6 +159,7 @@ def _looker(
             waiting=calls.waiting,
             rates=calls.rates,
             usd=calls.spending.usd,
+            pausing=calls.pausing,
         )
 
     def look() -> None:

@@ -9,18 +9,21 @@ from operator import attrgetter
 
 import msgspec
 
+from simengine.embed import EmbedSettings, make_embedder
 from simengine.kernel import Committed, Engine, Event, stream
 from simengine.llm import Completion, Request
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.layers.local import Local
 from simengine.llm.settings import Price
 from simengine.llm.tokens import CHARACTERS, characters
-from simengine.methods import tools
+from simengine.methods import corpora, tools
+from simengine.methods.studies.chat import SPEAK
 from simengine.scenario.cast import Cast
 from simengine.scenario.check import Plan, PlannedStage, plan
 from simengine.scenario.drive import Program
 from simengine.scenario.schema import Scenario
 from simengine.scenario.setup import Setup
+from simengine.scenario.tools import searching
 from simengine.world import Graph, kind
 
 SAMPLE = 300
@@ -133,7 +136,10 @@ def estimate(scenario: Scenario) -> Estimate:
     """
     planned, setup, model = plan(scenario), Setup.of(scenario), _Counting()
     own = tools(setup.scenario.method, setup.dataset, setup.scenario.seed)
-    cast = Cast(setup, Local({"nearest": _as_listed, "cluster": _as_listed, **own}, model))
+    # words are compared where embeddings would cost something: what is found is about as long
+    search = searching(make_embedder(EmbedSettings()), corpora(scenario.method, setup.dataset))
+    found = {"nearest": _as_listed, "cluster": _as_listed, "search": search, SPEAK: _speaking}
+    cast = Cast(setup, Local({**found, **own}, model))
     sample = _sample(setup, cast, planned.stages)
     texts, failed = asyncio.run(_play(setup, cast, sample))
     scale = {stage.name: stage.events / max(len(sample[stage.name]), 1) for stage in planned.stages}
@@ -190,6 +196,11 @@ async def _play(setup: Setup, cast: Cast, sample: Mapping[str, list[Event]]) -> 
     engine = Engine(Program(cast, Graph()), source, texts, rules)
     await engine.run(())
     return texts, engine.progress["failed"]
+
+
+async def _speaking(request: Request) -> str:
+    """What a person says, in a few words, as long as he may speak."""
+    return "What do you recommend?"
 
 
 async def _as_listed(request: Request) -> str:

@@ -36,6 +36,7 @@ _EXPECTED = {
 _KINDS = {
     "int": ("a whole number", "Write digits, as in 10 or 1e4."),
     "float": ("a number", "Write a number, as in 0.5 or 1e-4."),
+    "date": ("a date such as 2021-10-01", "Write the year, the month and the day."),
     "bool": ("true or false", "Write true or false."),
     "string": ("a text", "Put the text in quotes."),
     "list": ("a list", "Write a list in brackets, as in [a, b]."),
@@ -210,12 +211,13 @@ def _tell(group: list[tuple[_Spot, ErrorDetails]]) -> InputError:
     own_words = kind in ("value_error", "assertion_error")
     if own_words and spot.node is not None and isinstance(spot.node.value, dict):
         value = None  # a validator of a whole section says itself what does not fit together
-    expected = " or ".join(dict.fromkeys(_expected(said) for _, said in group))
+    expected = " or ".join(dict.fromkeys(expected_of(said) for _, said in group))
     problem = str(detail["ctx"]["error"]) if own_words else f"expected {expected}"
     return place.error(problem, _remedy(detail, value or ""), field=dotted(spot.path) or None, value=value)
 
 
-def _expected(detail: ErrorDetails) -> str:
+def expected_of(detail: ErrorDetails) -> str:
+    """What pydantic would have had in a value's place, in a few words."""
     kind = detail["type"]
     if kind in _EXPECTED:
         return _EXPECTED[kind].format(**detail.get("ctx", {}))
@@ -224,7 +226,10 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def _remedy(detail: ErrorDetails, value: str) -> str:
+    """What to do; a validator may say it itself, in a note on its error."""
     kind = detail["type"]
+    if notes := getattr(detail.get("ctx", {}).get("error"), "__notes__", None):
+        return " ".join(notes)
     if kind in ("literal_error", "enum"):
         choices = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         return _choose(value, choices)

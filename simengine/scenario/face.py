@@ -1,4 +1,4 @@
-"""The Python face: run, resume, replay and check by path, blocking, and each with an awaitable twin."""
+"""The Python face: run, resume, fork, replay and more by path, blocking; what asks a model has an awaitable twin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from simengine.data import Dataset
 from simengine.llm import LanguageModel
-from simengine.scenario import replaying, running
+from simengine.scenario import comparison, forking, replaying, running
 from simengine.scenario.check import Plan, plan
 from simengine.scenario.opened import Run
 from simengine.scenario.propagation import measure_spread, pairs
@@ -76,6 +76,39 @@ async def resume_async(
     return Run(finished.path)
 
 
+async def fork_async(
+    run: str | Path | Run,
+    set: Sets | None = None,
+    *,
+    at: str | None = None,
+    retry_failed: bool = False,
+    out: str | Path | None = None,
+    data: Dataset | None = None,
+    model: LanguageModel | None = None,
+) -> Run:
+    """Run a scenario again with something changed, and pay only for what the change reaches; the new run, opened.
+
+    ``set`` lays values over the scenario of ``run`` as in :func:`run_async`. ``at`` is the id of an event (that of an
+    :meth:`Run.events` entry, such as ``interaction/u3/i5/2``): what comes before it is taken over as it is; without it
+    the fork goes from the start. Calls that ``run`` has made in the same words keep their outcomes, with
+    ``retry_failed`` all but those that failed; ``report.costs.reused`` counts them. ``run`` may be unfinished; ``out``,
+    ``data`` and ``model`` are those of :func:`run_async`. Raises :class:`~simengine.errors.InputError`, before anything
+    is made, where there is no such event or the change does not leave the events before it as they are, and
+    :class:`~simengine.errors.RunStopped` where the fork was stopped.
+    """
+    finished = await forking.fork(
+        _folder(run),
+        _entries(set),
+        at=at,
+        retry_failed=retry_failed,
+        out=_path(out),
+        data=data,
+        backend=model,
+        interruptible=_in_main_thread(),
+    )
+    return Run(finished.path)
+
+
 async def replay_async(run: str | Path | Run, *, data: Dataset | None = None) -> replaying.Replayed:
     """Execute a run again without a model call and compare it; see :func:`simengine.scenario.replaying.replay`."""
     return await replaying.replay(_folder(run), data=data)
@@ -108,6 +141,20 @@ def resume(
     return _blocking(resume_async(run, set, data=data, model=model))
 
 
+def fork(
+    run: str | Path | Run,
+    set: Sets | None = None,
+    *,
+    at: str | None = None,
+    retry_failed: bool = False,
+    out: str | Path | None = None,
+    data: Dataset | None = None,
+    model: LanguageModel | None = None,
+) -> Run:
+    """:func:`fork_async`, blocking."""
+    return _blocking(fork_async(run, set, at=at, retry_failed=retry_failed, out=out, data=data, model=model))
+
+
 def replay(run: str | Path | Run, *, data: Dataset | None = None) -> replaying.Replayed:
     """:func:`replay_async`, blocking."""
     return _blocking(replay_async(run, data=data))
@@ -128,6 +175,18 @@ def decay(
     several = [runs] if isinstance(runs, (str, Path, Run)) else runs
     found = pairs([_folder(run) for run in several], None if control is None else _folder(control))
     return _blocking(measure_spread(found, data=data))
+
+
+def compare(first: str | Path | Run, second: str | Path | Run) -> comparison.Comparison:
+    """Two runs side by side: results, paired differences with intervals, and where their logs part.
+
+    Of the result, ``results`` are both reports' rows, each ranker under its run's name; ``rows`` have a list of
+    ``metrics`` for each stage and strategy that both have: means of ``first`` and ``second``, ``difference`` (second
+    less first) with ``low`` and ``high`` over the ``n`` users of both; ``changed`` names what they were made with
+    differently; ``parting`` is the first difference of their logs, or ``None``; ``notes`` say what is missing, such as
+    differences where the data are not here. Raises :class:`~simengine.errors.InputError` for what is no run's folder.
+    """
+    return comparison.compare(_folder(first), _folder(second))
 
 
 def check(scenario: str | Path, set: Sets | None = None, *, dependencies: bool = False) -> Plan:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from simengine.errors import InputError, LogError
+from simengine.errors import InputError
 
 try:
     import fcntl
@@ -63,17 +63,17 @@ class Folder:
 
     @classmethod
     def of(cls, path: Path) -> Folder:
-        """The folder of a run that was made before."""
+        """The folder of a run that was made before. Raises :class:`InputError` where this is none."""
         folder = cls(path)
         if not folder.scenario.is_file() or not folder.events.is_file():
             variants = sorted(each.parent.name for each in path.glob("*/events.jsonl"))
             if variants:
-                raise LogError(
+                raise InputError(
                     f"this folder holds several runs: {', '.join(variants)}",
                     file=str(path),
                     remedy=f"name one of them, such as {path / variants[0]}",
                 )
-            raise LogError(
+            raise InputError(
                 "this is not the folder of a run: it has no scenario.yaml and events.jsonl",
                 file=str(path),
                 remedy="name a folder that `simengine run` made, such as replays/quickstart",

@@ -27,11 +27,12 @@ def follow(folder: Path, trace: Trace, text: str) -> Followed:
     preference = Preference(text)
     initial = {agent: trace.begun(agent) for agent in trace.agents}
     reader = HoldingsReader(preference, initial, tuple(known_by(folder).values()))
-    seeds: dict[str, str] = {}
+    seeds: dict[str, list[str]] = {}
     for line in trace:
         reader.take(line)
         if line.kind == PLANT and preference.held_in(line.data["preference"]):
-            seeds.update((memory.agent, memory.ref) for memory in line.memories)
+            for memory in line.memories:
+                seeds.setdefault(memory.agent, []).append(memory.ref)
     return Followed(trace, preference, reader.holdings(), seeds)
 
 

@@ -47,8 +47,9 @@ async def fork(
 
     What comes before ``at`` is taken over as it is. Behind it every event is executed anew, but a call that the parent
     has made in the same words has its outcome already: only what the change reaches is paid for. ``retry_failed`` asks
-    again for calls that failed. The parent may be unfinished. Raises :class:`InputError` where there is no such event,
-    or the change does not leave the events before it as they are; and :class:`RunStopped` like a run.
+    again for calls that failed. The parent may be unfinished. The folder, unless ``out`` names it, is called after the
+    parent's: ``<parent>-fork``, with a number if that is taken. Raises :class:`InputError` where there is no such
+    event, or the change does not leave the events before it as they are; and :class:`RunStopped` like a run.
     """
     source = Folder.of(parent)
     kept, logged = _before(source, at)
@@ -63,7 +64,7 @@ async def fork(
         )
     setup = replace(setup, header=_header(setup.header, logged, len(kept)))
     chosen = backend or llm.make_backend(scenario.llm, environ)
-    folder = Folder.new(scenario.name, out)
+    folder = Folder.new(f"{source.path.resolve().name}-fork", out)
     with folder.held(), ExitStack() as opened:
         inherited = opened.enter_context(CallStore(source.calls, read_only=True))
         folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")

@@ -32,7 +32,7 @@ class LoadedRun:
 
 
 def load_run(path: Path) -> LoadedRun:
-    """Open a run, finished or not. Raises :class:`~simengine.errors.LogError` where this is not the folder of one."""
+    """Open a run, finished or not. Raises :class:`~simengine.errors.InputError` where this is not the folder of one."""
     folder = Folder.of(path)
     with Reader(folder.events) as reader:
         header = reader.header

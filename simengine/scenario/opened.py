@@ -13,12 +13,13 @@ from simengine.kernel import Version
 from simengine.measure import Result
 from simengine.measure.chain import Chain
 from simengine.runlog import EventLine, MessageLine, Reader
+from simengine.runlog.trace import Trace
 from simengine.scenario.folder import Folder
 from simengine.scenario.following import follow
-from simengine.scenario.loading import open_trace
+from simengine.scenario.loading import load_run, open_trace
 from simengine.scenario.report import Report, read_report
 from simengine.scenario.schema import Scenario, read
-from simengine.world import Graph
+from simengine.world import Graph, item, user
 
 if TYPE_CHECKING:
     import networkx
@@ -118,14 +119,20 @@ class Run:
         return iter(Reader(self._folder.events))
 
     def messages(self, agent: str | None = None) -> Table[SaidMessage]:
-        """The messages (that an agent sent or received), in the order of the log."""
+        """The messages (that an agent sent or received), in the order of the log.
+
+        Raises :class:`InputError` for an agent that neither the log nor the run's data know.
+        """
         _check_name(agent)
-        return Table(
+        found = Table(
             SaidMessage(**msgspec.structs.asdict(message), event=line.event, time=line.time)
             for line in self.events()
             for message in line.messages
             if agent in (None, message.sender, message.recipient)
         )
+        if agent is not None and not found:
+            self._check_known(agent)
+        return found
 
     def graph(self) -> networkx.MultiGraph[str]:
         """The bipartite graph of what the run has re-enacted: users (``bipartite`` 0) and items (1).
@@ -151,15 +158,28 @@ class Run:
     def memories(self, agent: str | None = None) -> Table[MemoryVersion]:
         """The memory versions that were written (of an agent such as ``user:12``), in the order of the log.
 
-        What an agent began with, its version 0, is no part of the log; ``simengine trace`` shows it.
+        What an agent began with, its version 0, is no part of the log; ``simengine trace`` shows it. Raises
+        :class:`InputError` for an agent that neither the log nor the run's data know.
         """
         _check_name(agent)
-        return Table(
+        found = Table(
             _memory(version, line)
             for line in self.events()
             for version in line.memories
             if agent in (None, version.agent)
         )
+        if agent is not None and not found:
+            self._check_known(agent)
+        return found
+
+    def _check_known(self, agent: str) -> None:
+        """Refuse an agent that neither the log nor the data know, with the nearest of those in the log."""
+        try:
+            Trace(self._folder.events).begun(agent)
+        except InputError:
+            setup = load_run(self.path).setup
+            if setup is None or agent not in {*map(user, setup.dataset.users), *map(item, setup.dataset.items)}:
+                raise
 
 
 def _check_name(agent: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ from simengine.scenario.schema import read
 from simengine.scenario.spread import FalsePositive, Probing, RunDecay, Spread
 from simengine.scenario.variants import VARIANTS, has_variants
 from simengine.scenario.yamlfile import tree
+from simengine.world import user
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ def pairs(folders: Sequence[Path], control: Path | None = None) -> list[Pair]:
     names = [run.name for run in treatments]
     telling = len(set(names)) == len(names)
     return [Pair(run.name if telling else str(run), run, _control_of(run, without) or beside) for run in treatments]
+
+
+def has_plantings(folder: Path) -> bool:
+    """Whether the run of a folder, or one of its variants, was told to plant a preference."""
+    return any(map(_is_planted, _runs_in(folder)))
 
 
 def _runs_in(folder: Path) -> list[Path]:
@@ -90,20 +97,30 @@ def _lines(folder: Path) -> Reader:
     return Reader(Folder.of(folder).events)
 
 
+@dataclass(frozen=True)
+class _Seed:
+    """An agent in whom a statement, known by its number, was planted, with the event and its position in the log."""
+
+    agent: str
+    statement: int
+    event: str
+    position: int
+
+
 class _Read:
-    """One log, read once: who holds which statement when, the probes, and where statements were planted."""
+    """One log, read once: who holds which statement when, the probes, and in whom statements were planted."""
 
     def __init__(self, folder: Path, statements: Sequence[str], data: Dataset | None) -> None:
         slots = known_by(folder, data)
         readers = [HoldingsReader(Preference(text), {}, tuple(slots.values())) for text in statements]
         probes = ProbeReader(slots["user"])
-        self.seeds: list[dict[str, int]] = [{} for _ in statements]
+        self.planted: list[_Seed] = []
         for position, line in enumerate(_lines(folder)):
             probes.take(line)
             for reader in readers:
                 reader.take(line)
             if line.kind == PLANT:
-                self.seeds[line.data["statement"]][f"user:{line.data['user']}"] = position
+                self.planted.append(_Seed(user(line.data["user"]), line.data["statement"], line.event, position))
         self.holdings: list[Holdings] = [reader.holdings() for reader in readers]
         self.probed: list[Probed] = probes.probed
 
@@ -117,16 +134,24 @@ class _Found:
         statements = [statement.preference for statement in scenario.plant.statements]
         mine = _Read(pair.treatment, statements, data)
         contacts = read_contacts(_lines(pair.treatment))
-        reached = [reach(contacts, seeds) for seeds in mine.seeds]
+        seeds: list[dict[str, int]] = [{} for _ in statements]
+        for seed in mine.planted:
+            seeds[seed.statement][seed.agent] = seed.position
+        reached = [reach(contacts, planted) for planted in seeds]
         anyway = [Holdings((), held.events, held.start, held.finish) for held in mine.holdings]
         self.controls: list[Probed] | None = None
         self.outside: list[Outside] = []
         if pair.control is not None:
             other = _Read(pair.control, statements, data)
             anyway, self.controls = other.holdings, other.probed
-            self.outside = _outside(pair.treatment, pair.control)
+            self.outside = _outside(pair.treatment, pair.control, [*other.planted, *mine.planted])
         parts = zip(reached, mine.holdings, anyway, strict=True)
-        self.plantings = [Planting(contacts, *part) for part in parts]
+        self.plantings = [Planting(contacts, *part) for part in compress(parts, seeds)]
+        self.notes = [
+            f'"{text}" was planted in nobody in {pair.name} (that failed, or the log ends before it): it is left out.'
+            for text, planted in zip(statements, seeds, strict=True)
+            if not planted
+        ]
         self.treated = mine.probed
         self.positives = _false_positives(pair.name, mine.probed, reached)
 
@@ -145,9 +170,9 @@ async def measure_spread(found: Sequence[Pair], *, data: Dataset | None = None, 
     probes, agreements = await _probes(each, read(Folder.of(found[0].treatment).scenario)[0].embed)
     together = None
     if len({_made_of(pair.treatment) for pair in found}) == 1:
-        together = measure_decay([planting for one in each for planting in one.plantings], seed=seed)
+        together = _measured(each, seed)
     alone = len(each) == 1 and together is not None
-    decays = [together] if alone and together else [measure_decay(one.plantings, seed=seed) for one in each]
+    decays = [together] if alone and together else [_measured([one], seed) for one in each]
     return Spread(
         runs=tuple(one.told(decay) for one, decay in zip(each, decays, strict=True)),
         decay=together,
@@ -158,6 +183,19 @@ async def measure_spread(found: Sequence[Pair], *, data: Dataset | None = None, 
     )
 
 
+def _measured(found: Sequence[_Found], seed: int) -> Decay:
+    """What is measured of the plantings of some runs, with a note of each that did not come about."""
+    plantings = [planting for one in found for planting in one.plantings]
+    if not plantings:
+        raise InputError(
+            "none of the preferences was planted: that failed, or the log ends before it",
+            file=str(found[0].pair.treatment),
+            remedy="`simengine trace RUN --event plant/0` shows what became of the first one",
+        )
+    decay = measure_decay(plantings, seed=seed)
+    return msgspec.structs.replace(decay, notes=(*decay.notes, *(note for one in found for note in one.notes)))
+
+
 def _made_of(folder: Path) -> bytes:
     """What a run was made of but its seed."""
     with _lines(folder) as reader:
@@ -165,13 +203,14 @@ def _made_of(folder: Path) -> bytes:
     return msgspec.json.encode((header.scenario, header.data, header.prompts), order="sorted")
 
 
-def _outside(treatment: Path, control: Path) -> list[Outside]:
-    """The agents that differ between both runs where nothing leads to them from any planting."""
+def _outside(treatment: Path, control: Path, planted: Iterable[_Seed]) -> list[Outside]:
+    """The agents that differ between both runs where nothing leads to them from any of what was planted in either."""
     merged = read_contacts(merge_events(_lines(control), _lines(treatment)))
+    positions = {event: position for position, event in enumerate(merged.events)}
     seeds: dict[str, int] = {}
-    for position, name in enumerate(merged.events):
-        if name.startswith(f"{PLANT}/"):
-            seeds.setdefault(f"user:{name.split('/', 2)[2]}", position)
+    for seed in planted:
+        position = positions[seed.event]
+        seeds[seed.agent] = min(seeds.get(seed.agent, position), position)
     return outside(reach(merged, seeds), _lines(control), _lines(treatment))
 
 

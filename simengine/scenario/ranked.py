@@ -10,7 +10,7 @@ from simengine.data import Case
 from simengine.measure import Interval, Result, evaluate, figures
 from simengine.measure.audit import Audit, audit
 from simengine.measure.bias import Condition, sensitivity
-from simengine.measure.compare import PerUser, per_user
+from simengine.measure.compare import PerCase, per_case
 from simengine.measure.logged import RankingReader
 from simengine.measure.metrics import expected_at
 from simengine.measure.permutation import Compared, compare_all
@@ -38,9 +38,9 @@ class Ranked:
         self._stage = placed.settings
         self._cases = [case for case in setup.dataset.cases if case.candidates is not None]
         trials = setup.trials(placed)
-        self._trials: dict[str, dict[str, list[Trial]]] = {group: {} for group in groups(trials)}
+        self._trials: dict[str, dict[tuple[str, int], list[Trial]]] = {group: {} for group in groups(trials)}
         for trial in trials:
-            self._trials[trial.group].setdefault(trial.case.user, []).append(trial)
+            self._trials[trial.group].setdefault(trial.case.key, []).append(trial)
         self.name = placed.name
         self._reader = RankingReader(self._cases, placed.name)
 
@@ -62,8 +62,7 @@ class Ranked:
         if isinstance(self._stage, BiasStage):
             contrast = _CONTRASTS[self._stage.by]
             results += sensitivity(self.name, list(conditions.values()), ks=self._stage.k, group=contrast, seed=seed)
-            users = [case.user for case in self._cases]
-            lacking = sum(any(user not in shown for shown in self._trials.values()) for user in users)
+            lacking = sum(any(case.key not in shown for shown in self._trials.values()) for case in self._cases)
             skipped.update({"too few candidates for every condition": lacking} if lacking else {})
             return Found(results, dict(skipped))
         if list(conditions) != [""]:  # the same cases at several times, none of which is the one to compare at
@@ -75,7 +74,7 @@ class Ranked:
         """Every ranker against the agents' first strategy, user by user."""
         reference = next(label for _, label in self._strategies())
         rankers = {
-            name: per_user(condition.cases, attempts, self._stage.k)
+            name: per_case(condition.cases, attempts, self._stage.k)
             for condition in conditions.values()
             for name, attempts in condition.attempts.items()
         }
@@ -111,12 +110,12 @@ class Ranked:
         else:
             figures.bars(path, list(self._trials), series, words, chance=self._chance(k))
 
-    def per_user(self) -> Iterator[tuple[str, str, PerUser]]:
-        """The strategies, what reports call them, and the values of each user; of a study under each condition."""
+    def per_case(self) -> Iterator[tuple[str, str, PerCase]]:
+        """The strategies, what reports call them, and the values of each case; of a study under each condition."""
         for group, shown in self._trials.items():
             under = f", {group}" if group else ""
             for strategy, label in self._strategies():
-                values = per_user(_cases(shown), self._ranked(strategy, group), self._stage.k)
+                values = per_case(_cases(shown), self._ranked(strategy, group), self._stage.k)
                 yield f"{strategy}{under}", f"{label}{under}", values
 
     def _strategies(self) -> Iterator[tuple[str, str]]:
@@ -146,8 +145,8 @@ class Ranked:
     def _ranked(self, strategy: str, group: str) -> list[list[Attempt]]:
         """What agents ranked under a condition, in the order of its cases."""
         attempts = self._reader.attempts(strategy, group)
-        by_user = {case.user: found for case, found in zip(self._cases, attempts, strict=True)}
-        return [by_user[user] for user in self._trials[group]]
+        by_case = {case.key: found for case, found in zip(self._cases, attempts, strict=True)}
+        return [by_case[key] for key in self._trials[group]]
 
     def _chance(self, k: int) -> float:
         """NDCG@k of a ranking by lot, over the cases of the first condition."""
@@ -155,7 +154,7 @@ class Ranked:
         return float(expected_at([0] * len(sizes), sizes, [k]).ndcg[k].mean())
 
 
-def _cases(shown: Mapping[str, Sequence[Trial]]) -> list[Case]:
+def _cases(shown: Mapping[tuple[str, int], Sequence[Trial]]) -> list[Case]:
     """The cases of a condition, each with the candidates of its first ranking; further ones have as many."""
     return [trials[0].case for trials in shown.values()]
 

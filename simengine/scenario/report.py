@@ -16,7 +16,7 @@ from simengine.measure import Result
 from simengine.measure.audit import Audit
 from simengine.measure.permutation import Compared
 from simengine.measure.recovery import Recovered, Recovery
-from simengine.measure.studies import READINGS, Reading
+from simengine.measure.studies import READINGS, Reading, Spoken
 from simengine.runlog import EventLine, Reader
 from simengine.scenario.costs import Costs, costs_of
 from simengine.scenario.drive import Driven
@@ -37,7 +37,7 @@ class Report(msgspec.Struct, frozen=True):
     the test cases that some ranker has not ranked, by reason; ``recovered`` what the agents recovered of a market's
     ground truth (empty for other data); ``hash`` is that of the semantic records. Of each stage of rankings,
     ``compared`` holds every ranker against the agents' first strategy, and ``audit`` what is wrong with the test cases;
-    ``published`` are the numbers that the scenario quotes, beside ours.
+    ``published`` are the numbers that the scenario quotes, beside ours. ``talks`` are those with a person, by stage.
     """
 
     model: str
@@ -55,12 +55,13 @@ class Report(msgspec.Struct, frozen=True):
     compared: dict[str, list[Compared]] = {}
     audit: dict[str, Audit] = {}
     published: list[Beside] = []
+    talks: dict[str, list[Spoken]] = {}
 
 
 def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) -> Report:
     """Read the finished log once, measure, and write the report."""
     scenario = setup.scenario
-    readings = dict(_readings(setup))
+    readings = dict(readings_of(setup))
     failures: Counter[str] = Counter()
     over: Counter[str] = Counter()
     again: Counter[str] = Counter()
@@ -90,6 +91,7 @@ def make_report(setup: Setup, folder: Folder, store: CallStore, driven: Driven) 
         compared={name: stage.compared for name, stage in found.items() if stage.compared},
         audit={name: stage.audit for name, stage in found.items() if stage.audit is not None},
         published=beside(scenario.published, results),
+        talks={name: stage.talk for name, stage in found.items() if stage.talk},
         recovered=[] if recovery is None else recovery.results(scenario.seed),
         notes=[*setup.dataset.notes, *(note for stage in found.values() for note in stage.notes)],
         events=reader.end.events if reader.end else 0,
@@ -120,7 +122,7 @@ def read_report(path: Path) -> Report:
         ) from error
 
 
-def _readings(setup: Setup) -> Iterator[tuple[str, Reading]]:
+def readings_of(setup: Setup) -> Iterator[tuple[str, Reading]]:
     """Who reads a stage's part of the log, by the stage's name."""
     for placed in setup.stages():
         if isinstance(placed.settings, RankingStage):

@@ -19,12 +19,13 @@ from simengine import llm
 from simengine.data import Dataset
 from simengine.errors import InputError, LogError, RunStopped
 from simengine.kernel import Restored
-from simengine.llm import CallStore, LanguageModel
+from simengine.llm import CallStore, LanguageModel, LLMSettings
 from simengine.llm.backends.endpoint import is_portable, is_portable_url
 from simengine.llm.layers.inherit import Parent
 from simengine.runlog import Comparer, Header, Provenance, Reader, Writer
 from simengine.scenario.drive import Observer, drive
 from simengine.scenario.folder import Folder
+from simengine.scenario.person import Company, Person, with_person
 from simengine.scenario.report import Report, make_report
 from simengine.scenario.schema import Scenario, read
 from simengine.scenario.setup import Setup
@@ -37,6 +38,10 @@ KEY_VARIABLE = "SIMENGINE_API_KEY"
 URL_VARIABLE = "SIMENGINE_BASE_URL"
 """What stands in a run's scenario for an API key, or an address with a login, that was given in plain text."""
 
+_MAY_CHANGE = (
+    f"what may change is name, data.path, {', '.join(f'llm.{name}' for name in sorted(LLMSettings.OUTCOME_NEUTRAL))}, "
+    "llm.roles.*.mode, engine.window, engine.on_error, and k and rankers of rank and bias stages"
+)
 _PACKAGES = ("simengine", "aiohttp", "msgspec", "networkx", "numpy", "openai")
 
 
@@ -59,14 +64,21 @@ async def run(
     environ: Mapping[str, str] = os.environ,
     observe: Observer | None = None,
     interruptible: bool = False,
+    person: Person | None = None,
 ) -> Finished:
     """Run a scenario into a new folder. ``plain`` is the scenario as plain data, kept in the folder.
 
     ``data`` stands in for the data set that the scenario names, ``backend`` for its own model. ``reuse`` are folders of
-    other runs, whose answers serve deterministic calls (temperature 0) in place of the model. Raises
-    :class:`InputError` before anything is made, and :class:`RunStopped`, with the command that resumes, where the run
-    was stopped.
+    other runs, whose answers serve deterministic calls (temperature 0) in place of the model; ``person`` speaks in a
+    stage `chat`. Raises :class:`InputError` before anything is made, and :class:`RunStopped`, with the command that
+    resumes, where the run was stopped.
     """
+    if person is None and with_person(scenario):
+        raise InputError(
+            "a person speaks in the stage `chat`, and nobody is asked here",
+            field="stages",
+            remedy="talk in the terminal: simengine chat SCENARIO",
+        )
     setup = Setup.of(scenario, data)
     setup.check()
     chosen = backend or llm.make_backend(scenario.llm, environ)
@@ -76,7 +88,7 @@ async def run(
         stores = [opened.enter_context(CallStore(path, read_only=True)) for path in sources]
         folder.scenario.write_text(dump(portable(plain)), encoding="utf-8")
         writer = Writer(folder.events, setup.header, provenance(scenario.llm.limits.concurrency))
-        return await go_on(setup, folder, writer, chosen, [], (), observe, interruptible, stores)
+        return await go_on(setup, folder, writer, chosen, [], (), observe, interruptible, stores, person=person)
 
 
 async def resume(
@@ -89,11 +101,13 @@ async def resume(
     environ: Mapping[str, str] = os.environ,
     observe: Observer | None = None,
     interruptible: bool = False,
+    person: Person | None = None,
 ) -> Finished:
     """Go on with a run that was stopped or killed; an answer that is in its journal is not asked for again.
 
     Refuses with :class:`LogError`, naming the difference, where scenario, data, prompts or schema have changed; and a
-    log that is damaged in the middle, unless ``repair`` says to take it up before the damage.
+    log that is damaged in the middle, unless ``repair`` says to take it up before the damage. Where a ``person`` would
+    have to speak and there is none, the run stops again.
     """
     folder = Folder.of(path)
     with folder.held():
@@ -113,7 +127,9 @@ async def resume(
         )
         with ExitStack() as opened:
             parent = _parent(reader.provenance, opened)
-            return await go_on(setup, folder, writer, chosen, history, sets, observe, interruptible, parent=parent)
+            return await go_on(
+                setup, folder, writer, chosen, history, sets, observe, interruptible, parent=parent, person=person
+            )
 
 
 def _parent(made: Provenance, opened: ExitStack) -> Parent | None:
@@ -139,8 +155,10 @@ async def go_on(
     interruptible: bool,
     reuse: Sequence[CallStore] = (),
     parent: Parent | None = None,
+    person: Person | None = None,
 ) -> Finished:
     """Drive a setup to its end behind ``history``, into the writer's log; ``parent`` is the run it was forked from."""
+    company = Company(writer, person)
     try:
         with CallStore(folder.calls) as store, _batches_told(store):
             stack = llm.build(
@@ -149,16 +167,24 @@ async def go_on(
                 backend=backend,
                 reuse=reuse,
                 parent=parent,
-                tools=tools_of(setup),
+                tools=tools_of(setup, company.speak),
             )
             driven = await drive(
-                setup, stack, writer, history=history, tick=writer.flush, observe=observe, interruptible=interruptible
+                setup,
+                stack,
+                company,
+                history=history,
+                tick=writer.flush,
+                observe=observe,
+                interruptible=interruptible,
+                stopping=company.leave,
             )
             writer.end()
             report = make_report(setup, folder, store, driven)
     except RunStopped as stopped:
         told = (f"--set={_without_secrets(entry, setup.scenario)}" for entry in sets)
-        again = shlex.join(["simengine", "run", "--resume", str(folder.path), *told])
+        command = ["chat"] if with_person(setup.scenario) else ["run", "--resume"]
+        again = shlex.join(["simengine", *command, str(folder.path), *told])
         stopped.remedy = f"{stopped.remedy}\n  Go on with: {again}".strip()
         raise
     finally:
@@ -199,8 +225,7 @@ def same(logged: Header, setup: Setup, folder: Folder) -> None:
     raise LogError(
         f"{problem}: {fields}" if fields else problem,
         file=str(folder.path),
-        remedy="restore what it was made with, or start a new run; what may change is llm.base_url, api_key, limits, "
-        "timeout, retry, budget and latency, engine.window and on_error",
+        remedy=f"restore what it was made with, or start a new run; {_MAY_CHANGE}",
     )
 
 
@@ -220,6 +245,8 @@ def portable(data: Mapping[str, Any]) -> dict[str, Any]:
         kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
     for field, (_, variable) in _secrets(kept.get("llm") or {}).items():
         kept["llm"][field] = variable
+    if kept["method"].get("store"):
+        kept["method"]["store"] = str(Path(kept["method"]["store"]).resolve())
     if kept.get("prompts"):
         kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
     return kept

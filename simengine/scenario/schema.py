@@ -24,9 +24,12 @@ from simengine.errors import InputError
 from simengine.llm import LLMSettings
 from simengine.methods import MethodSettings, PlantSettings, strategies
 from simengine.methods.studies.advertising import AdvertisingSettings
+from simengine.methods.studies.chat import ChatSettings
 from simengine.methods.studies.cold_start import ColdStartSettings
 from simengine.methods.studies.converse import ConverseSettings
+from simengine.methods.studies.demonstrate import DemonstrateSettings
 from simengine.methods.studies.discussion import DiscussionSettings
+from simengine.methods.studies.one_turn import OneTurnSettings
 from simengine.methods.studies.probe import ProbeSettings
 from simengine.methods.studies.reviews import ReviewsSettings
 from simengine.rankers import RANKERS
@@ -34,6 +37,7 @@ from simengine.scenario.compose import composed, variants
 from simengine.scenario.published import Published
 from simengine.scenario.yamlfile import validate, with_sets
 
+_TALKS = ("converse", "one_turn", "chat", "demonstrate")
 _EVERY = re.compile(r"every (\d+(?:\.\d+)?) ?(events?|steps?|s|m|h|d|w)")
 
 
@@ -149,6 +153,9 @@ class Stage(Section):
     reviews: ReviewsSettings | None = None
     discussion: DiscussionSettings | None = None
     converse: ConverseSettings | None = None
+    chat: ChatSettings | None = None
+    demonstrate: DemonstrateSettings | None = None
+    one_turn: OneTurnSettings | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Stage:
@@ -206,8 +213,9 @@ class Scenario(Section):
     def _stages_fit(self) -> Scenario:
         if sum(stage.optimize is not None for stage in self.stages) > 1:
             raise ValueError("a scenario re-enacts its interactions once, but there are several `optimize` stages")
-        if any((stage.converse is not None) != (self.method.kind == "interec") for stage in self.stages):
-            raise ValueError("the method `interec` plays `converse` stages and no others, which no other method plays")
+        if any((stage.kind in _TALKS) != (self.method.kind == "interec") for stage in self.stages):
+            told = ", ".join(f"`{kind}`" for kind in _TALKS)
+            raise ValueError(f"the method `interec` plays the stages {told} and no others, which no other method plays")
         first = self.stages[0].rank
         if first is not None and first.live:
             raise ValueError("a ranking `when: live` stands among the interactions of an `optimize` stage before it")

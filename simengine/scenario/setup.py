@@ -14,9 +14,10 @@ from simengine.data import Dataset, Unit, load, with_drawn_candidates
 from simengine.errors import InputError
 from simengine.kernel import Period, Rules
 from simengine.llm.prompts import PromptBook
-from simengine.methods import STUDIES, Trial, prompts, seeds_of, tools
+from simengine.methods import STUDIES, Trial, check_plantings, prompts, tools
 from simengine.runlog import SCHEMA, Header
 from simengine.scenario.baselines import baselines
+from simengine.scenario.misspelt import check_names
 from simengine.scenario.schema import RankingStage, Scenario, every
 from simengine.scenario.trials import trials
 
@@ -99,10 +100,12 @@ class Setup:
         """See now that seeds are there and all rankings can be made and measured, rather than when the run is paid for.
 
         Reading or replaying a run needs none of this. Raises :class:`InputError`, for instance where the library of a
-        ranker is not installed.
+        ranker is not installed, or a role is of no task.
         """
-        for number, statement in enumerate(self.scenario.plant.statements):
-            seeds_of(statement, number, self.dataset, self.scenario.seed)
+        check_names(self.scenario, self.prompts)
+        scenario = self.scenario
+        re_enacted = len(self.dataset.train) if any(stage.optimize is not None for stage in scenario.stages) else 0
+        check_plantings(scenario.plant, self.dataset, scenario.method, scenario.seed, re_enacted)
         tools(self.scenario.method, self.dataset, self.scenario.seed)
         for placed in self.stages():
             if isinstance(placed.settings, RankingStage):

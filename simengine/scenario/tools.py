@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 
 import msgspec
 
-from simengine.embed import cluster_texts, make_embedder, nearest_texts
+from simengine.embed import Corpus, Embedder, cluster_texts, make_embedder, nearest_texts
 from simengine.errors import CallFailed, UnitFailed
 from simengine.llm import Request, Stack
 from simengine.llm.layers.local import Tool
 from simengine.llm.stack import Tools
+from simengine.methods import corpora
 from simengine.methods import tools as tools_of_method
+from simengine.methods.studies.chat import SPEAK
+from simengine.scenario.person import nobody
 from simengine.scenario.setup import Setup
 
 
-def tools_of(setup: Setup) -> Tools:
-    """What makes the tools for a run, once there is a model that can be asked for embeddings."""
+def tools_of(setup: Setup, speak: Tool = nobody) -> Tools:
+    """What makes the tools for a run, once there is a model to be asked for embeddings; ``speak`` asks a person."""
     scenario = setup.scenario
     own = tools_of_method(scenario.method, setup.dataset, scenario.seed)
+    texts = corpora(scenario.method, setup.dataset)
 
     def tools(stack: Stack) -> Mapping[str, Tool]:
         embedder = make_embedder(scenario.embed, stack if scenario.llm.backend == "openai" else None)
@@ -31,9 +35,20 @@ def tools_of(setup: Setup) -> Tools:
             pool, count = request.slots["pool"], int(str(request.slots["count"]))
             return await _told(cluster_texts(embedder, list(pool), count))
 
-        return {"nearest": near, "cluster": cluster, **own}
+        return {"nearest": near, "cluster": cluster, "search": searching(embedder, texts), SPEAK: speak, **own}
 
     return tools
+
+
+def searching(embedder: Embedder, texts: Mapping[str, Sequence[str]]) -> Tool:
+    """What tells the places of the texts that are nearest to a query, of the named corpus, at most ``count``."""
+    found = {name: Corpus(embedder, of) for name, of in texts.items()}
+
+    async def search(request: Request) -> str:
+        query, corpus, count = (str(request.slots[name]) for name in ("query", "corpus", "count"))
+        return await _told(found[corpus].nearest(query, int(count)))
+
+    return search
 
 
 async def _told(numbers: Awaitable[list[int]]) -> str:

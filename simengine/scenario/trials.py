@@ -10,7 +10,7 @@ from simengine.data import Case, Dataset, by_popularity, redrawn
 from simengine.errors import InputError
 from simengine.kernel import stream
 from simengine.methods import Trial
-from simengine.scenario.schema import BiasStage, RankingStage, RankStage
+from simengine.scenario.schema import BiasStage, RankingStage, RankStage, RecordedRanker
 
 THIRDS = ("rare", "middle", "popular")
 """The conditions of a study of popularity, by where its negatives come from."""
@@ -19,9 +19,25 @@ THIRDS = ("rare", "middle", "popular")
 def trials(name: str, stage: RankingStage, dataset: Dataset, seed: int) -> tuple[Trial, ...]:
     """The rankings of the stage called ``name``; a case without candidates has none.
 
-    Raises :class:`InputError` where a study of popularity has too few items for any user.
+    Raises :class:`InputError` where that is so of all cases, where a study of popularity has too few items for any, or
+    where a user has several cases and the stage has recorded rankings.
     """
     cases = [case for case in dataset.cases if case.candidates is not None]
+    if dataset.cases and not cases:
+        raise InputError(
+            "no test case has a negative to rank its target among",
+            remedy="Take data with more items.",
+            stage=name,
+            items=len(dataset.items),
+        )
+    several = next((case.user for case in cases if case.number > 1), None)
+    if several is not None and any(isinstance(ranker, RecordedRanker) for ranker in stage.rankers):
+        raise InputError(
+            "recorded rankings are one for each user, and there are users who have several test cases",
+            remedy="Say `cases: first` under data.split, or leave the recorded rankings out.",
+            stage=name,
+            user=several,
+        )
     if isinstance(stage, RankStage):
         return tuple(_repeats(name, stage, cases, dataset, seed))
     assert isinstance(stage, BiasStage)
@@ -44,7 +60,9 @@ def _repeats(name: str, stage: RankStage, cases: list[Case], dataset: Dataset, s
                 if stage.candidates == "given":
                     yield Trial(case, repeat, group)
                 else:
-                    fresh = redrawn(case, dataset, pool, stream(seed, "candidates", name, case.user, str(repeat)))
+                    fresh = redrawn(
+                        case, dataset, pool, stream(seed, "candidates", name, case.user, *case.again, str(repeat))
+                    )
                     yield Trial(fresh, repeat, group, drawn=True)
 
 
@@ -57,7 +75,7 @@ def _positions(cases: list[Case]) -> Iterator[Trial]:
 
 
 def _popularities(name: str, cases: list[Case], dataset: Dataset, seed: int) -> Iterator[Trial]:
-    """Of each user as many negatives from every third; a user who leaves some third too few has none of these trials.
+    """Of each case as many negatives from every third; one that some third has too few for has none of these trials.
 
     Else a condition with fewer candidates would look easier than the others.
     """
@@ -66,7 +84,7 @@ def _popularities(name: str, cases: list[Case], dataset: Dataset, seed: int) -> 
     left = False
     for case in cases:
         drawn = [
-            redrawn(case, dataset, pool, stream(seed, "candidates", name, third, case.user))
+            redrawn(case, dataset, pool, stream(seed, "candidates", name, third, case.user, *case.again))
             for third, pool in zip(THIRDS, pools, strict=True)
         ]
         if all(len(one.candidates or ()) == len(case.candidates or ()) for one in drawn):

@@ -18,15 +18,17 @@ from simengine.scenario.forking import fork
 from simengine.scenario.report import Report, read_report
 from simengine.scenario.running import portable, resume, run
 from simengine.scenario.schema import Read, Scenario
+from simengine.scenario.versus import Versus, against_first
 from simengine.scenario.yamlfile import dump, tree, validate, with_sets
 
 VARIANTS = "variants.yaml"
 
 
 class ManyReport(msgspec.Struct, frozen=True):
-    """The reports of all variants, as the common ``report.json`` holds them."""
+    """The reports of all variants, and how each differs from the first, as the common ``report.json`` holds them."""
 
     variants: dict[str, Report]
+    versus: list[Versus] = []
 
     def results(self) -> list[Result]:
         """All results, each ranker under its variant's name; one that every variant found alike stands there once."""
@@ -105,7 +107,8 @@ async def _go(
         except RunStopped as stopped:
             stopped.remedy = f"{stopped.remedy}\n  or with all variants: simengine run --resume {common}"
             raise
-    report = ManyReport(reports)
+    seed = next(iter(reads.values()))[0].seed
+    report = ManyReport(reports, against_first({name: common / name for name in reads}, seed))
     draw_variants(common, {name: one.results for name, one in reports.items()})
     (common / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
     return report

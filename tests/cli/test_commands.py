@@ -103,10 +103,22 @@ def test_a_run_is_gone_on_with(command: Command, small: Path) -> None:
 
 
 def test_what_is_no_run_is_refused(command: Command, tmp_path: Path) -> None:
-    for arguments in (("replay", "nowhere"), ("run", "--resume", "nowhere")):
-        status, out, err = command(*arguments)
-        assert (status, out) == (1, "")
-        assert "nowhere: this is not the folder of a run" in err
+    Path("empty").mkdir()
+    (tmp_path / "small.yaml").write_text(runs.SMALL, encoding="utf-8")
+    for folder in ("nowhere", "empty"):
+        for arguments in (
+            ("replay", folder),
+            ("fork", folder),
+            ("trace", folder),
+            ("compare", folder, folder),
+            ("decay", folder),
+            ("run", "--resume", folder),
+            ("run", "small.yaml", "--reuse", folder),
+        ):
+            status, out, err = command(*arguments)
+            assert (status, out) == (2, ""), arguments
+            assert f"{folder}: this is not the folder of a run" in err
+            assert "took" not in err, "how long it took is of interest where something was done"
 
 
 def test_a_difference_is_shown_side_by_side(command: Command, small: Path) -> None:
@@ -167,11 +179,59 @@ def test_check_says_what_would_run_and_runs_nothing(command: Command, small: Pat
     assert out.splitlines()[:3] == [
         "small: 8 users, 12 items, 24 interactions to re-enact",
         "stage optimize: 24 events, 72 to 144 calls",
-        "stage rank: 8 events, 8 to 8 calls",
+        "stage rank: 8 events, 8 calls",
     ]
     assert re.search(r"^dependencies of 24 interactions: critical path \d+, widest level \d+", out, re.MULTILINE)
     assert out.endswith("the scenario is valid\n")
     assert os.listdir() == ["small.yaml"]
+
+
+def test_check_says_what_a_batch_waits_for(command: Command, small: Path) -> None:
+    """A batch of all 24 interactions reads one snapshot, so that none of them waits."""
+    status, out, _ = command("check", small, "--dependencies", "--set", "engine.schedule={batch: 24}")
+    assert status == 0
+    assert (
+        "dependencies of 24 interactions in batches of 24: critical path 1, widest level 24, mean parallelism 24.00; "
+        "one waits for what earlier batches wrote, never for its own batch\n"
+    ) in out
+
+
+def test_check_says_that_dependencies_know_no_visibility(command: Command, small: Path) -> None:
+    note = "note: the dependencies are those of latest reads: engine.visibility lets more run side by side\n"
+    said = ("--set", "engine.visibility={items: every 2 steps}")
+    for arguments, told in ((said, False), (("--dependencies",), False), ((*said, "--dependencies"), True)):
+        status, out, _ = command("check", small, *arguments)
+        assert (status, note in out) == (0, told)
+
+
+def test_check_notes_what_a_run_would_lack(command: Command, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is asked for when there is a run; a plan needs none, and says so."""
+    monkeypatch.delenv("MY_KEY", raising=False)
+    sets = _sets([*runs.served("http://127.0.0.1:9"), "llm.api_key=${MY_KEY}"])
+    status, out, _ = command("check", small, *sets)
+    note = "note: a run could not begin: field llm.api_key: the environment variable MY_KEY is not set; set it"
+    assert (status, note in out) == (0, True)
+    monkeypatch.setenv("MY_KEY", KEY)
+    status, out, _ = command("check", small, *sets)
+    assert (status, "could not begin" in out) == (0, False)
+
+
+def test_a_run_names_the_figures_it_has_drawn(command: Command, small: Path) -> None:
+    """A plain ranking draws none; a study of bias draws one of its stage."""
+    sets = _sets(["stages=[{optimize: {}}, {bias: {by: popularity}}]", "data.items=40"])
+    status, out, _ = command("run", small, *sets)
+    assert (status, out.splitlines()[-2:]) == (0, ["figures: bias.png", "run: replays/small"])
+    assert Path("replays/small/bias.png").is_file()
+
+
+def test_the_help_lists_each_command_in_one_line_and_the_exit_statuses(command: Command) -> None:
+    status, out, _ = command("--help")
+    named = re.findall(r"^│ ([a-z]+)  +(\S.*\S) +│$", out, re.MULTILINE)
+    names = [name for name, _ in named]
+    assert status == 0
+    assert names.index("check") < names.index("run") < names.index("replay") < names.index("trace")
+    assert all(said.endswith(".") for _, said in named), "a line that goes on below has no end"
+    assert "Exit status: 0 where all went well" in out
 
 
 def test_schema_and_version(command: Command) -> None:
@@ -196,7 +256,7 @@ def test_failures_are_counted_on_the_console(command: Command, small: Path) -> N
         status, out, err = command("run", small, *_sets(runs.served(server.url)))
         assert status == 0
         assert re.search(r"rank: refusal +8\n", out)
-        assert re.search(r"rank, case skipped: agentcf B: refusal +8\n", out)
+        assert re.search(r"Skipped test cases *\nreason +count *\n─+\nrank: agentcf B: refusal +8\n", out)
         assert "8 failed" in err
         assert runs.report(Path("replays/small")).failures == {"rank: refusal": 8}
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 import runs
 from typer.testing import CliRunner
 
 from simengine.cli.main import app
+from simengine.runlog.records import Chain, EventLine, Line
 from simengine.scenario.comparison import compare
 
 
@@ -113,9 +115,50 @@ def test_an_unfinished_run_is_compared_as_far_as_it_goes(folders: tuple[Path, Pa
     assert found.notes == ["cut: this run has no report, so it is not finished"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "note"),
+    [
+        (slice(0, 3), slice(3, 6), "no differences, as no user has a test case that both runs have ranked"),
+        (slice(0, 3), slice(2, 6), "no interval of a difference, as only one user has a test case that both"),
+    ],
+)
+def test_runs_with_hardly_a_user_in_common_say_so(
+    folders: tuple[Path, Path], tmp_path: Path, first: slice, second: slice, note: str
+) -> None:
+    """Of the eight rankings each log holds some, as after a failure: the log is written anew without the others."""
+    logs = [ranked_only(folders[0], tmp_path / str(number), part) for number, part in enumerate((first, second))]
+    told = output(*logs)
+    assert f"note: stage rank, strategy B: {note}" in told
+    assert ("Stage rank, agentcf B: second less first" in told) == ("no interval" in note)
+
+
+def ranked_only(folder: Path, to: Path, part: slice) -> Path:
+    """A copy of a run with only these of its rankings in the log, and no report."""
+    shutil.copytree(folder, to)
+    (to / "report.json").unlink()
+    first, header, *lines = (to / "events.jsonl").read_bytes().splitlines()
+    rankings = [line for line in lines if b'"kind":"ranking"' in line]
+    kept = [line for line in lines if line.startswith(b'{"event"') and line not in rankings] + rankings[part]
+    chain = Chain()
+    forged = [chain.close(_unsummed(msgspec.json.decode(header, type=Line)))]
+    forged += [chain.close(_unsummed(msgspec.json.decode(line, type=EventLine))) for line in kept]
+    (to / "events.jsonl").write_bytes(b"".join([first + b"\n", *forged]))
+    return to
+
+
+def _unsummed(line: Line | EventLine) -> Line | EventLine:
+    line.sum = ""
+    return line
+
+
+def test_a_stage_that_one_run_lacks_is_named(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    runs.run(tmp_path / "none", "stages=[{optimize: {}}]")
+    assert compare(folders[0], tmp_path / "none").notes == ["stage rank, strategy B: only the first run ranks by it"]
+
+
 def test_runs_on_other_data_are_compared_with_a_warning(folders: tuple[Path, Path], tmp_path: Path) -> None:
     runs.run(tmp_path / "elsewhere", "data.seed=9")
     found = compare(folders[0], tmp_path / "elsewhere")
     assert found.changed == ["scenario", "data"]
     [note] = found.notes
-    assert note.endswith("users have another target or other candidates in the second run than in the first")
+    assert note.endswith(" test cases the second run has another target or other candidates than the first")

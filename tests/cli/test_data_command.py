@@ -77,6 +77,16 @@ def test_convert_writes_atomic_files_and_says_what_is_in_them(command: Command, 
     assert "books: this exists already, and nothing is overwritten" in err
 
 
+def test_one_of_a_kind_is_no_plural(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    row = {"user_id": "ann", "parent_asin": "b1", "asin": "v", "rating": 5.0, "timestamp": OPENING}
+    (tmp_path / "one" / "Books.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    meta = json.dumps({"parent_asin": "b1", "title": "A book"})
+    (tmp_path / "one" / "meta_Books.jsonl").write_text(meta + "\n", encoding="utf-8")
+    status, out, _ = command("data", "convert", "amazon", "one", "--out", "converted")
+    assert (status, out.splitlines()[0]) == (0, "1 user, 1 item, 1 interaction")
+
+
 def test_cross_domain_shows_what_each_step_kept(command: Command, shop: Path, tmp_path: Path) -> None:
     arguments = (
         "data",
@@ -121,15 +131,26 @@ def test_cross_domain_shows_what_each_step_kept(command: Command, shop: Path, tm
         (("convert", "steam", "raw", "--out", "o"), "one file of games is wanted, here is Games.jsonl, meta_Games"),
         (("convert", "movielens", "nowhere", "--out", "o"), "nowhere: there is no such folder"),
         (("convert", "movielens", "raw", "--out", "o", "--domains", "Books"), "movielens data have no domains"),
-        (("cross-domain", "raw", "--out", "o", "--ratio", "8-1-1"), "field ratio: '8-1-1' is no ratio"),
+        (("cross-domain", "raw", "--out", "o", "--ratio", "8-1-1"), "option --ratio, value 8-1-1: this is no ratio"),
         (
             ("cross-domain", "raw", "--out", "o", "--ratio", "8:1"),
-            "field split.ratio: the shares are those of training",
+            "option --ratio: the shares are those of training",
         ),
-        (("cross-domain", "raw", "--out", "o", "--since", "soon"), "field since: Input should be a valid date"),
+        (
+            ("cross-domain", "raw", "--out", "o", "--since", "soon"),
+            "option --since, value soon: expected a date such as",
+        ),
         (
             ("cross-domain", "raw", "--out", "o", "--min-domains", "0"),
-            "field min_domains: Input should be greater than 0",
+            "option --min-domains, value 0: expected a value more than 0",
+        ),
+        (
+            ("cross-domain", "raw", "--out", "o", "--since", "2022-02-02", "--until", "2022-02-01"),
+            "option --until: the last day, 2022-02-01, is before the first, 2022-02-02",
+        ),
+        (
+            ("cross-domain", "raw", "--out", "o", "--split-by", "item"),
+            "option --split-by, value item: expected 'timeline' or 'user'",
         ),
     ],
 )

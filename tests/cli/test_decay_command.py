@@ -55,6 +55,31 @@ def made(command: Command, text: str, out: str) -> Path:
     return Path(out)
 
 
+def test_a_run_points_to_the_command_where_something_was_planted(command: Command) -> None:
+    Path("scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    _, out, _ = command("run", "scenario.yaml", "--out", "alone")
+    assert "To see how far the preferences spread: simengine decay alone\n" in out and "No results." not in out
+    _, out, _ = command("run", "scenario.yaml", "--set", "plant.enabled=false", "--out", "control")
+    assert "No results.\n" in out and "simengine decay" not in out
+    Path("scenario.yaml").write_text(SCENARIO + PAIR, encoding="utf-8")
+    _, out, _ = command("run", "scenario.yaml", "--out", "pair")
+    assert "simengine decay pair\n" in out and "No results." not in out
+
+
+def test_runs_beside_one_another_tell_what_was_not_planted(command: Command) -> None:
+    grouped = (
+        "method: {kind: agentcfpp, every: 6}\nvariants:\n  one: {}\n"
+        "  other: {plant: {statements: [{preference: I like kazoos., seeds: {users: [u1]}},"
+        " {preference: I like bagpipes., seeds: {in_group: nowhere}, at: 4}]}}\n"
+    )
+    Path("scenario.yaml").write_text(SCENARIO.replace("method: {kind: agentcf}\n", "") + grouped, encoding="utf-8")
+    status, out, _ = command("run", "scenario.yaml", "--out", "runs")
+    assert status == 0 and "plant.draw: no such group" in out
+    status, out, _ = command("decay", "runs")
+    assert status == 0
+    assert out.count("was planted in nobody") == 1 and '"I like bagpipes."' in out
+
+
 def test_a_treatment_is_told_beside_its_control(command: Command) -> None:
     folder = made(command, PAIR, "pair")
     status, out, _ = command("decay", folder)
@@ -136,5 +161,5 @@ def test_what_is_no_run_is_refused(command: Command) -> None:
     Path("empty").mkdir()
     for folder in ("empty", "nowhere"):
         status, out, err = command("decay", folder)
-        assert (status, out) == (1, "")
+        assert (status, out) == (2, "")
         assert f"{folder}: this is not the folder of a run" in err

@@ -59,6 +59,19 @@ def test_without_prices_it_says_so(
     assert "cost: unknown without a price (set llm.prices" in capsys.readouterr().out
 
 
+def test_prices_of_other_models_are_not_taken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A list may hold models that are not asked; a name that is nearly the one that is asked is a slip."""
+    assert _say(monkeypatch, tmp_path, "llm.model=phoenix-large", PRICES) == 0
+    assert "cost: unknown without a price of phoenix-large (set llm.prices" in capsys.readouterr().out
+    prices = "llm.prices={phenix-large: {input: 1, output: 10}}"
+    assert _say(monkeypatch, tmp_path, "llm.model=phoenix-large", prices) == 2
+    err = capsys.readouterr().err
+    assert "field llm.prices.phenix-large: this is the price of a model that is not asked" in err
+    assert "Did you mean `phoenix-large`?" in err
+
+
 def test_a_model_without_a_price_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 from pathlib import Path
 
+import msgspec
 import pytest
 import runs
 import structlog
@@ -70,9 +71,16 @@ def snapshot(done: int, total: int = 100, rates: Rates = FREE, usd: float = 0.0)
             None,
             "3/100 events, 12 calls, 1 failed, 64 in flight, 130 waiting, 12 requests/min, 9876 tokens/min",
         ),
+        (
+            msgspec.structs.replace(snapshot(3), pausing=8),
+            None,
+            "3/100 events, 12 calls, 1 failed, 64 in flight, 130 waiting, 8 to be sent again, 0 requests/min, "
+            "0 tokens/min",
+        ),
+        (Snapshot(1, 1, 1, 0, 0, 0, FREE, 0.0), None, "1/1 event, 1 call, 0 failed"),
         (snapshot(100, rates=BOUND, usd=2.0), None, "100/100 events, 400 calls, 1 failed, 2.0000 USD"),
     ],
-    ids=["limits and prices known", "nothing known", "at the end"],
+    ids=["limits and prices known", "nothing known", "after failures", "one", "at the end"],
 )
 def test_a_snapshot_in_one_line(now: Snapshot, left: float | None, said: str) -> None:
     assert live.describe(now, left) == said

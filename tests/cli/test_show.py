@@ -153,6 +153,18 @@ def test_failures_are_counted_by_reason_the_commonest_first() -> None:
     ]
 
 
+def test_skipped_cases_are_no_failures() -> None:
+    console = piped()
+    show.failures({}, console)
+    show.skipped({"rank": {"agentcf B: refusal": 2}, "rank-2": {"agentcf B: parse": 3}}, console)
+    shown = [line.split() for line in lines(console)]
+    assert shown[:3] == [["Failures:", "none"], ["Skipped", "test", "cases"], ["reason", "count"]]
+    assert shown[4:] == [["rank-2:", "agentcf", "B:", "parse", "3"], ["rank:", "agentcf", "B:", "refusal", "2"]]
+    silent = piped()
+    show.skipped({}, silent)
+    assert text(silent) == ""
+
+
 def test_an_error_goes_to_stderr_whole_and_without_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     problem = "expected one of " + ", ".join(f"choice {number}" for number in range(30))
     show.error(InputError(problem, remedy="Choose one.", file="s.yaml", line=3, column=7, field="llm.backend"))

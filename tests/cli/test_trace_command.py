@@ -13,7 +13,10 @@ import runs
 from typer.testing import CliRunner
 
 from simengine.cli.main import app
-from simengine.errors import InputError
+from simengine.cli.stories import find_agent
+from simengine.errors import CallFailed, InputError
+from simengine.llm import CallStore, Request
+from simengine.llm.backends.scripted import Scripted
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,62 @@ def test_one_event_is_told_in_full_with_what_depends_on_it(folder: Path, first: 
     assert said["event"]["event"] == first["event"]
     assert said["dependants"], "the user's next step goes by what the first has written"
     assert f"later events that depend on it: {len(said['dependants'])}" in told
+
+
+def test_an_events_prompts_and_answers_are_shown_on_request(folder: Path, first: dict[str, Any]) -> None:
+    told = trace(folder, "--event", first["event"], "--calls")
+    rows = {row.key: row for row in runs.calls(folder)}
+    assert told.count("\n    answer:\n") == len(first["calls"]) >= 3
+    for call, stamp in first["calls"].items():
+        row = rows[stamp.partition(" ")[0]]
+        shown = told.partition(f"  call {call}\n")[2].partition("  call ")[0]
+        for text in (*(message.content for message in row.request.messages), row.outcome.text):
+            assert all(f"      {line}".rstrip() + "\n" in shown for line in text.splitlines())
+    said = json.loads(trace(folder, "--event", first["event"], "--calls", "--json"))
+    assert [call["call"] for call in said["calls"]] == list(first["calls"])
+    assert "calls" not in json.loads(trace(folder, "--event", first["event"], "--json"))
+
+
+def test_a_call_that_failed_or_is_not_in_the_journal_says_so(tmp_path: Path) -> None:
+    def refuse(request: Request) -> str:
+        raise CallFailed("the server's content filter refused the request", reason="filtered")
+
+    runs.run(tmp_path / "run", backend=Scripted(refuse))
+    event = runs.events(tmp_path / "run", "interaction")[0]["event"]
+    told = trace(tmp_path / "run", "--event", event, "--calls")
+    assert "    no answer:\n      the server's content filter refused the request\n" in told
+    (tmp_path / "run" / "calls.sqlite").unlink()
+    CallStore(tmp_path / "run" / "calls.sqlite").close()
+    told = trace(tmp_path / "run", "--event", event, "--calls")
+    assert "    no answer:\n      the journal does not hold this call; the log says: failed: filtered\n" in told
+
+
+def test_ids_of_messages_are_shown_on_request_and_can_be_asked_for(folder: Path, first: dict[str, Any]) -> None:
+    spoken = [message for message in first["messages"] if message.get("body") is not None]
+    for options in ([], ["--event", first["event"]]):
+        told = trace(folder, *options, "--ids")
+        for message in spoken:
+            assert f"  {message['id']}  {message['sender']} -> {message['recipient']}, {message['kind']}: " in told
+        assert spoken[0]["id"] not in trace(folder, *options)
+    assert trace(folder, "--message", spoken[0]["id"]).startswith(spoken[0]["id"])
+
+
+def test_an_agent_may_be_named_by_its_bare_id(folder: Path, first: dict[str, Any]) -> None:
+    user = first["data"]["user"]
+    assert trace(folder, "--agent", user) == trace(folder, "--agent", f"user:{user}")
+    when = first["time"]
+    assert trace(folder, "--why", f"{user}@{when}") == trace(folder, "--why", f"user:{user}@{when}")
+
+
+def test_a_bare_id_of_two_agents_is_refused(folder: Path, tmp_path: Path) -> None:
+    """Users and items of one number, as in many logs."""
+
+    class Named:
+        agents = ("user:1", "item:1", "item:2")
+
+    assert find_agent(Named(), "2") == "item:2"  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="several agents have this id\n  name one in full: user:1, item:1"):
+        find_agent(Named(), "1")  # type: ignore[arg-type]
 
 
 def test_an_agents_story_says_where_each_phrase_came_from(folder: Path, first: dict[str, Any]) -> None:
@@ -127,6 +186,8 @@ def test_without_the_data_first_memories_are_said_to_be_unknown(
         (["--event", "interaction/u1/i1"], r"no event interaction/u1/i1\n  Nearest: interaction/u1/"),
         (["--agent", "user:u99"], r"no agent user:u99\n  Nearest: user:u\d"),
         (["--message", "user:u1/shrt@1"], r"no message or memory version user:u1/shrt@1\n  Nearest: user:u1/short@\d"),
+        (["--agent", "u99"], r"no agent u99\n  Nearest: user:u\d"),
+        (["--calls"], r"--calls shows those of one event\n  add --event ID"),
         (["--event", "a", "--agent", "b"], "say one of --event, --agent, --message, "),
     ],
 )

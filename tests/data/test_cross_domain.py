@@ -89,7 +89,10 @@ def test_what_is_written_is_loaded_as_it_says(shop, tmp_path, monkeypatch):
     assert (case.target, case.history) == ("b8", ("b0", "g0", *(f"b{place}" for place in range(1, 8))))
     account = (tmp_path / "out" / "README.md").read_text()
     assert "| of users with 10 interactions or more | 4 | 15 | 44 |" in account
-    assert "- seed: 0" in account and "log Books.jsonl.gz: " in account
+    options = "--domains Books,Games --min-rating 4 --since 2021-10-01 --until 2022-03-31 --min-domains 2"
+    more = "--min-interactions 10 --users 100 --seed 0 --ratio 0.8:0.1:0.1 --split-by user"
+    assert f"Options: `{options} {more}`" in account
+    assert "log Books.jsonl.gz: " in account
 
 
 def test_the_sample_is_a_function_of_the_seed(shop, tmp_path):

@@ -151,9 +151,50 @@ def test_too_small_a_domain_gives_fewer():
     assert "10 test cases have fewer than 9 negatives to draw" in drawn.notes
 
 
+def test_a_case_without_any_negative_has_no_candidates_and_is_counted():
+    """Four items of a domain, all of which its users have taken: with the target alone every ranker would be right."""
+    log = [(user, f"{domain}{step}", step) for user, domain in (("u", "x"), ("v", "y")) for step in range(4)]
+    users, taken, times = zip(*log, strict=True)
+    names = [*(f"x{step}" for step in range(4)), *(f"y{step}" for step in range(6))]
+    dataset = from_frame(
+        {"u": list(users), "i": list(taken), "t": list(times)},
+        columns={"user": "u", "item": "i", "time": "t"},
+        items={"i": names, "n": names, "d": [name[0] for name in names]},
+        item_columns={"id": "i", "title": "n", "domain": "d"},
+    )
+    drawn = with_drawn_candidates(dataset, 2, seed=3)
+    assert [case.candidates for case in drawn.cases] == [None, ("y3", "y4", "y5")]
+    assert drawn.notes[-1] == (
+        "1 of 2 test cases have no negative to draw, as their users have taken all of the target's domain "
+        "(x: 4 items); nobody ranks them"
+    )
+    assert not [note for note in drawn.notes if "fewer than 2" in note]
+
+
+def test_each_case_of_a_user_has_negatives_of_its_own_and_the_first_those_that_it_has_alone():
+    rows = {"u": ["u"] * 4, "i": list("abcd"), "t": [1, 2, 3, 4]}
+    names = [*"abcd", *(str(number) for number in range(40))]
+
+    def drawn(cases):
+        dataset = from_frame(
+            rows,
+            columns={"user": "u", "item": "i", "time": "t"},
+            items={"i": names, "n": names},
+            item_columns={"id": "i", "title": "n"},
+            split={"ratio": [0.5, 0, 0.5], "by": "user", "cases": cases},
+        )
+        return with_drawn_candidates(dataset, 9, seed=3).cases
+
+    first, second = drawn("all")
+    assert drawn("first") == (first,)
+    assert {*first.candidates} - {"c"} != {*second.candidates} - {"d"}
+    assert not {*first.candidates, *second.candidates} & {"a", "b"}
+    assert "d" not in first.candidates and "c" not in second.candidates  # what he takes later is no negative
+
+
 def parts(count, ratio):
     """The parts of one user's rows, as a word."""
-    letters = {Part.GIVEN: "g", Part.TRAIN: "t", Part.VALIDATION: "v", Part.TEST: "T", Part.LATER: "l"}
+    letters = {Part.GIVEN: "g", Part.TRAIN: "t", Part.VALIDATION: "v", Part.TEST: "T"}
     place = np.arange(1, count + 1)
     return "".join(letters[Part(part)] for part in by_user(place, np.full(count, count), ratio))
 
@@ -162,7 +203,7 @@ def parts(count, ratio):
     ("count", "expected"),
     [
         (10, "gtttttttvT"),
-        (20, "g" + "t" * 15 + "vvTl"),
+        (20, "g" + "t" * 15 + "vvTT"),
         (15, "g" + "t" * 11 + "vvT"),
         (5, "gtttT"),
         (3, "gtv"),
@@ -179,8 +220,8 @@ def test_each_users_own_interactions_eight_to_one_to_one(count, expected):
 def test_the_parts_of_a_user_follow_one_another(count, shares):
     ratio = tuple(share / sum(shares) for share in shares)
     found = parts(count, ratio)
-    assert found[0] == "g" and found == "".join(sorted(found, key="gtvTl".index))
-    assert found.count("T") <= 1
+    assert found[0] == "g" and found == "".join(sorted(found, key="gtvT".index))
+    assert abs(found.count("T") - ratio[2] * count) <= 1.5
     assert abs(found.count("v") - ratio[1] * count) <= 1.5
 
 
@@ -216,7 +257,9 @@ def test_real_sequences_without_times(real_data):
     dataset = atomic(real_data / "arts-office-crossdomain", split={"ratio": [0.8, 0.1, 0.1], "by": "user"})
     assert dataset.unit == "step"
     assert set(domains(dataset).values()) == {"Arts", "Office"}
-    assert len(dataset.users) == len(dataset.cases) == 300
+    assert len(dataset.users) == len({case.user for case in dataset.cases}) == 300
+    taken = {case.user: len(case.history) + 1 for case in dataset.cases}  # of the last case, so all that there is
+    assert Counter(case.user for case in dataset.cases) == {user: n - round(0.9 * n) for user, n in taken.items()}
     assert all({dataset.items[item].domain for item in items} == {"Arts", "Office"} for items in dataset.own.values())
     office = atomic(real_data / "arts-office-crossdomain", domains=["Office"])
     counts = Counter(item.domain for item in dataset.items.values())

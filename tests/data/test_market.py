@@ -182,7 +182,8 @@ def test_a_market_of_one_domain_is_what_it_was():
     old = market(users=100, items=150, interactions=12, seed=1, fashions=[velvet])
     assert old.digest.startswith("871efdd9a6d4")
     told = (list(old.train), list(old.history), old.cases, [(i.id, i.title, i.category) for i in old.items.values()])
-    assert hashlib.sha256(repr(told).encode()).hexdigest().startswith("3b45389e276d4b92")
+    text = repr(told).replace(", number=1)", ")")  # cases had no number then
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("3b45389e276d4b92")
 
 
 def test_settings_are_strict():

@@ -12,17 +12,24 @@ from hypothesis import strategies as st
 
 from simengine.data import AtomicSettings, Dataset, from_frame, load
 from simengine.data.assemble import Part
-from simengine.data.timeline import by_ratio
+from simengine.data.timeline import by_ratio, first_cases
 
 Row = tuple[str, str, int]
 
 
-def split(rows: list[Row], ratio: tuple[float, float, float] | None = (0.8, 0.1, 0.1), **settings: object) -> Dataset:
+def split(
+    rows: list[Row],
+    ratio: tuple[float, float, float] | None = (0.8, 0.1, 0.1),
+    *,
+    by: str = "timeline",
+    cases: str = "all",
+    **settings: object,
+) -> Dataset:
     users, items, times = (list(column) for column in zip(*rows, strict=True))
     return from_frame(
         {"u": users, "i": items, "t": times},
         columns={"user": "u", "item": "i", "time": "t"},
-        split={"ratio": ratio} if ratio else None,
+        split={"ratio": ratio, "by": by, "cases": cases} if ratio else None,
         **settings,
     )
 
@@ -51,15 +58,49 @@ def test_parts_follow_one_another_in_time():
     assert dataset.notes[2:] == (
         "split on the global time line, interactions of one time together: training 8 (1970-01-01 to 1970-01-01), "
         "validation 1 (1970-01-01 to 1970-01-01), test 1 (1970-01-01 to 1970-01-01)",
-        "1 of 3 users have a test case, which is their first interaction in the test period",
+        "1 test cases, of 1 of 3 users: each interaction in the test period is one",
         "2 users do not occur in the test period, and so have no test case",
     )
 
 
-def test_the_first_test_interaction_is_the_case_and_later_ones_are_only_known():
-    rows = [("u", "a", 1), ("u", "b", 2), ("v", "a", 3), ("v", "b", 4), ("u", "c", 5), ("u", "d", 6), ("w", "a", 7),
-            ("w", "b", 8)]  # fmt: skip
-    dataset = split(rows, (0.25, 0.25, 0.5))
+LATE = [("u", "a", 1), ("u", "b", 2), ("v", "a", 3), ("v", "b", 4), ("u", "c", 5), ("u", "d", 6), ("w", "a", 7),
+        ("w", "b", 8)]  # fmt: skip
+"""Two rows each for training and validation, four for the test, of which two are of someone whom nobody knows."""
+
+
+def test_every_interaction_in_the_test_period_is_a_case_with_all_before_it_as_history():
+    dataset = split(LATE, (0.25, 0.25, 0.5))
+    assert [(case.key, case.target, case.history, case.time) for case in dataset.cases] == [
+        (("u", 1), "c", ("a", "b"), 5),
+        (("u", 2), "d", ("a", "b", "c"), 6),
+    ]
+    assert [(row.user, row.item) for row in dataset.training_part] == [("u", "a"), ("u", "b")]
+    assert [note for note in dataset.notes if "case" in note] == [
+        "2 test cases, of 1 of 3 users: each interaction in the test period is one",
+        "1 users do not occur in the test period, and so have no test case",
+        "1 users occur in the test period only, and so have no history for a test case",
+        "2 interactions of the test period are no test case, and are not used",
+    ]
+
+
+@pytest.mark.parametrize("by", ["timeline", "user"])
+def test_cases_of_one_user_are_told_apart_by_their_number_whatever_they_are_of(by):
+    """The same item twice at the same time, which a log may well hold."""
+    rows = [("u", "a", 1), ("u", "b", 2), ("u", "c", 3), ("u", "c", 3)]
+    dataset = split(rows, (0.5, 0, 0.5), by=by)
+    assert [(case.key, case.again, case.target, case.history) for case in dataset.cases] == [
+        (("u", 1), (), "c", ("a", "b")),
+        (("u", 2), ("case 2",), "c", ("a", "b", "c")),
+    ]
+    # what is learnt from, and what is known of the user, do not depend on how many cases there are
+    first = split(rows, (0.5, 0, 0.5), by=by, cases="first")
+    assert [case.key for case in first.cases] == [("u", 1)]
+    assert (first.cases[0], first.own) == (dataset.cases[0], dataset.own)
+    assert all(list(getattr(first, name)) == list(getattr(dataset, name)) for name in ("train", "history"))
+
+
+def test_with_the_first_cases_alone_later_ones_are_only_known():
+    dataset = split(LATE, (0.25, 0.25, 0.5), cases="first")
     (case,) = dataset.cases
     assert (case.user, case.target, case.history) == ("u", "c", ("a", "b"))
     assert dataset.own["u"] == frozenset("abcd")  # so that d, which he takes later, is never his negative
@@ -140,7 +181,7 @@ def test_parts_are_those_of_a_plain_walk(rows, ratio):
     expected = {}
     for one in set(user.tolist()):
         mine = sorted((place for place in range(len(rows)) if user[place] == one), key=lambda place: time[place])
-        tested = False
+        known = any(sum(other < time[place] for other in time) < cuts[1] for place in mine)
         for rank, place in enumerate(mine):
             earlier = sum(other < time[place] for other in time)
             if earlier < cuts[0]:
@@ -148,9 +189,13 @@ def test_parts_are_those_of_a_plain_walk(rows, ratio):
             elif earlier < cuts[1]:
                 expected[place] = Part.VALIDATION
             else:
-                expected[place] = Part.TEST if rank and not tested else Part.LATER
-                tested = True
+                expected[place] = Part.TEST if known else Part.LATER
     assert part.tolist() == [expected[place] for place in range(len(rows))]
+    first = first_cases(user.astype(np.int32), order, part)
+    for one in set(user.tolist()):
+        tests = [place for place in order.tolist() if user[place] == one and part[place] == Part.TEST]
+        expected |= dict.fromkeys(tests[1:], Part.LATER)
+    assert first.tolist() == [expected[place] for place in range(len(rows))]
     training = time[(part == Part.GIVEN) | (part == Part.TRAIN)]
     assert not np.any(part == Part.TEST) or not len(training) or training.max() < time[part == Part.TEST].min()
 

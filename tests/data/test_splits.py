@@ -51,7 +51,7 @@ def test_cases_hold_the_first_nine_ids_that_are_not_the_target(write):
 
 
 def test_notes_tell_what_is_odd(write):
-    assert atomic(write(SMALL)).notes == ("1 users have an item of their own history among their candidates",)
+    assert atomic(write(SMALL)).notes == ("1 test cases have an item of the user's own history among their candidates",)
     short = SMALL | {"x.random": "a|19 18\nb|6 7 8\n"}
     assert atomic(write(short)).notes == ("1 test cases have fewer than the 3 negatives of the others",)
 
@@ -120,7 +120,7 @@ def test_real_cds(real_data: Path, name, items, own_users):
     assert {case.time for case in dataset.cases} == {8}
     assert all(len(set(case.candidates)) == 10 and case.target in case.candidates for case in dataset.cases)
     assert all(len(case.history) == 7 and len(dataset.own[case.user]) == 8 for case in dataset.cases)
-    note = f"{own_users} users have an item of their own history among their candidates"
+    note = f"{own_users} test cases have an item of the user's own history among their candidates"
     assert (note in dataset.notes) == bool(own_users)
 
 

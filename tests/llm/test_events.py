@@ -103,7 +103,7 @@ def test_what_is_sent_again_at_once_is_told() -> None:
         (
             Transient("ClientConnectorError: Cannot connect to host h:1", reason="unreachable"),
             "server not reached",
-            {"problem": "ClientConnectorError: Cannot connect to host h:1", "reason": "unreachable"},
+            {"problem": "ClientConnectorError: Cannot connect to host h:1", "reason": "unreachable", "tried_for": 1.0},
         ),
         (
             Transient(f"HTTP 429: later, {PROMPT}", reason="limited", retry_after=86_400.0),

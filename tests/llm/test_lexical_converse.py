@@ -72,6 +72,13 @@ def test_a_year_is_a_condition() -> None:
     assert given["sql"] == "SELECT id FROM candidates WHERE release_date LIKE '1995%'"
 
 
+def test_a_price_is_a_condition() -> None:
+    (_, given), *_ = _steps(request="None of these, thank you. It is also something with: costs 9.99.")
+    assert given["sql"] == "SELECT id FROM candidates WHERE price = 9.99"
+    (_, given), *_ = _steps(request="I am looking for something with: costs 0.")
+    assert given["sql"] == "SELECT id FROM candidates WHERE price = 0"
+
+
 def test_the_advice_is_taken() -> None:
     steps = dict(_steps(advice="Leave out: A One; C."))
     assert steps["rank"]["unwanted"] == ["A One", "C"]

@@ -70,6 +70,15 @@ def test_tags_are_loves_then_likes_as_many_as_are_asked_for() -> None:
     assert tags.read(answer("group.tags", memory=text, limit="2"), "") == ("noir", "rain")
 
 
+def test_a_long_name_is_a_tag_by_its_first_words() -> None:
+    """A shop's titles run to whole sentences. A tag has eight words at most, and its last one says something."""
+    long = "Slim Steel Trash Can with a Lid, for"
+    found = tags.read(
+        answer("group.tags", memory=f"I like: {long} the Kitchen, in Blue; personal care; {long} Dogs of all ages."), ""
+    )
+    assert found == ("slim steel trash can with a lid", "personal care")
+
+
 def test_a_group_is_called_by_its_most_frequent_tag() -> None:
     assert GROUP_NAME.read(answer("group.name", tags=("slow jazz", "jazz")), "") == "slow jazz"
 

@@ -139,7 +139,7 @@ class TestFaults:
     async def test_nobody_there(self) -> None:
         async with StandIn() as server:
             pass
-        with pytest.raises(Transient, match="Connect call failed") as caught:
+        with pytest.raises(Transient, match=f"^connection refused: nothing listens at {server.url}$") as caught:
             await complete(server)
         assert caught.value.reason == "unreachable"
 

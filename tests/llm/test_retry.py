@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
-from fakes import Watch, ask, in_turn
+from fakes import Watch, ask, in_turn, turns
 from standin_clock import run_virtual
 from structlog.testing import capture_logs
 
@@ -104,6 +105,47 @@ def test_a_server_that_was_never_reached_stops_the_run() -> None:
     assert 30 <= model.times[-1] <= 60
     assert caught.value.remedy
     assert sum(entry["log_level"] == "warning" for entry in logs) == 1
+
+
+def test_a_first_contact_that_fails_is_tried_for_a_minute_whatever_the_budget() -> None:
+    model = Watch(then=Transient("connection refused: nothing listens at http://h/v1", reason="unreachable"))
+    with (
+        capture_logs() as logs,
+        pytest.raises(RunStopped, match="within 60 s, and no call was ever answered") as caught,
+    ):
+        run_virtual(retry(model).complete(ask()))
+    assert 30 <= model.times[-1] <= 60
+    assert "llm.base_url" in caught.value.remedy
+    (warning,) = (entry for entry in logs if entry["log_level"] == "warning")
+    assert (warning["event"], warning["tried_for"]) == ("server not reached", 60)
+    assert warning["problem"] == "connection refused: nothing listens at http://h/v1"
+
+
+@pytest.mark.parametrize("sign", ["yes", BUSY, Transient("silence", reason="timeout"), CallFailed("no")])
+def test_a_server_that_was_reached_before_gets_the_whole_budget(sign: str | Exception) -> None:
+    model = Watch(sign, then=Transient("connection refused", reason="unreachable"))
+    layer = retry(model, budget=600)
+
+    async def play() -> None:
+        with contextlib.suppress(CallFailed):
+            await layer.complete(ask("first"))
+        await layer.complete(ask("second"))
+
+    with pytest.raises(RunStopped, match="within 600 s: connection refused"):
+        run_virtual(play())
+    assert 570 <= model.times[-1] <= 660
+
+
+def test_calls_that_pause_are_counted() -> None:
+    async def play() -> list[int]:
+        layer = retry(in_turn(BUSY, BUSY, "yes", "yes"))
+        calls = [asyncio.create_task(layer.complete(ask(text))) for text in ("a", "b")]
+        await turns()
+        counts = [layer.pausing]
+        await asyncio.gather(*calls)
+        return [*counts, layer.pausing]
+
+    assert run_virtual(play()) == [2, 0]
 
 
 def test_what_is_free_is_sent_at_once_and_costs_nothing() -> None:

@@ -77,7 +77,7 @@ def initial(agent: str) -> Mapping[str, Any]:
 def followed(tmp_path: Path) -> Followed:
     trace = Trace(write_story(tmp_path / "events.jsonl", STORY), initial)
     holdings = read_holdings(trace, THEREMIN, {agent: trace.begun(agent) for agent in trace.agents})
-    return Followed(trace, THEREMIN, holdings, {"user:1": "user:1/short@1"})
+    return Followed(trace, THEREMIN, holdings, {"user:1": ["user:1/short@1"]})
 
 
 def names(chain: Chain) -> list[str]:

@@ -115,7 +115,9 @@ def test_gains_are_over_those_who_ranked_under_both_conditions(dataset: Dataset)
 def test_targets_without_training_are_told(dataset: Dataset) -> None:
     trained = dataset.train.items[int(dataset.train.item[0])]
     result = found(dataset, ranked("u", "warm", 1, target=trained), ranked("v", "warm", 1))
-    assert any(note.startswith("cold_start: the targets of 1 of 2 users have no training") for note in result.notes)
+    assert any(
+        note.startswith("cold_start: the targets of 1 of 2 test cases have no training") for note in result.notes
+    )
     assert not any("fewer than" in note for note in result.notes), "ten were shown"
 
 

@@ -1,4 +1,4 @@
-"""Two rankings of the same users: values per user as one computes them by hand, and paired intervals."""
+"""Two rankings of the same cases: values of each as one computes them by hand, and paired intervals over users."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from simengine.data import Case
-from simengine.measure.compare import PerUser, compare_paired, per_user
+from simengine.measure.compare import PerCase, compare_paired, per_case
 from simengine.measure.statistics import bootstrap
 
 
-def case(user: str) -> Case:
-    return Case(user, "b", (), ("a", "b", "c", "d"), 1)
+def case(user: str, number: int = 1) -> Case:
+    return Case(user, "b", (), ("a", "b", "c", "d"), 1, number)
 
 
 def scores(rank: int) -> np.ndarray:
@@ -23,12 +23,12 @@ def scores(rank: int) -> np.ndarray:
     return np.array([-order.index(name) for name in "abcd"], np.float64)
 
 
-def values(**of: float) -> PerUser:
-    return PerUser(tuple(of), {("mrr", None): np.array(list(of.values()))})
+def values(**of: float) -> PerCase:
+    return PerCase(tuple((user, 1) for user in of), {("mrr", None): np.array(list(of.values()))})
 
 
 def test_values_are_those_of_each_users_rank() -> None:
-    found = per_user([case("u"), case("v"), case("w")], [[scores(1)], [scores(3)], [scores(4)]], [1, 3])
+    found = per_case([case("u"), case("v"), case("w")], [[scores(1)], [scores(3)], [scores(4)]], [1, 3])
     assert found.users == ("u", "v", "w")
     assert found.values["hit", 1].tolist() == [1, 0, 0]
     assert found.values["hit", 3].tolist() == [1, 1, 0]
@@ -38,7 +38,7 @@ def test_values_are_those_of_each_users_rank() -> None:
 
 def test_repeats_become_their_mean_and_users_without_a_ranking_are_left_out() -> None:
     attempts = [["unreadable", "unreadable"], [scores(1), "unreadable"], [scores(1), scores(4)], []]
-    found = per_user([case(user) for user in "uvwx"], attempts, [1])
+    found = per_case([case(user) for user in "uvwx"], attempts, [1])
     assert found.users == ("v", "w")
     assert found.values["hit", 1].tolist() == [1, 0.5]
 
@@ -48,6 +48,17 @@ def test_only_users_that_both_have_ranked_count_and_are_paired_by_id() -> None:
     assert (mrr.metric, mrr.k, mrr.n) == ("mrr", None, 2)
     assert (mrr.first, mrr.second, mrr.difference) == (0.75, 0.75, 0)
     assert (mrr.low, mrr.high) == (-0.5, 0.5)  # both resamples of one user alone are among 10,000 draws
+
+
+def test_users_of_several_cases_count_once_and_only_by_cases_that_both_have_ranked() -> None:
+    # u has three cases, and the second ranker has no answer in the third; v has one. So u's mean is of two.
+    cases = [case("u"), case("u", 2), case("u", 3), case("v")]
+    first = per_case(cases, [[scores(1)], [scores(2)], [scores(1)], [scores(4)]], [1])
+    second = per_case(cases, [[scores(1)], [scores(1)], ["unreadable"], [scores(1)]], [1])
+    assert first.cases == (("u", 1), ("u", 2), ("u", 3), ("v", 1))
+    [hit] = [row for row in compare_paired(first, second) if row.metric == "hit"]
+    assert (hit.first, hit.second, hit.difference, hit.n) == (0.25, 1, 0.75, 2)  # of 0.5 and 0; of 1 and 1
+    assert (hit.low, hit.high) == (0.5, 1)  # each user alone, which are resampled with all their cases
 
 
 def test_an_equal_gain_of_every_user_is_certain_though_users_differ() -> None:
@@ -79,5 +90,5 @@ def test_with_fewer_than_two_users_nothing_is_certain() -> None:
 
 def test_only_metrics_that_both_have_are_compared() -> None:
     cases, attempts = [case("u"), case("v")], [[scores(1)], [scores(2)]]
-    compared = compare_paired(per_user(cases, attempts, [1, 3]), per_user(cases, attempts, [3, 4]))
+    compared = compare_paired(per_case(cases, attempts, [1, 3]), per_case(cases, attempts, [3, 4]))
     assert [(row.metric, row.k) for row in compared] == [("ndcg", 3), ("hit", 3), ("mrr", None)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from simengine.data import Dataset, Interactions, Item
-from simengine.measure.studies.converse import DRAWS, ConverseReading, drawn_by_weight
+from simengine.data import Case, Dataset, Interactions, Item
+from simengine.measure.studies.converse import ConverseReading
+from simengine.measure.weighted import DRAWS, drawn_by_weight
 from simengine.runlog import EventLine, MessageLine
+from simengine.runlog.records import SpawnLine
 
 
 def _data() -> Dataset:
@@ -24,34 +28,52 @@ def _data() -> Dataset:
     return Dataset("hand", "CD", users, {n: Item(n, n) for n in names}, rows, rows, rows, (), {}, "step", "")
 
 
-def _line(
+def _turn(
     user: str,
-    how: str,
-    turns: int,
+    turn: int = 1,
+    how: str = "",
     *,
     target: str = "a",
     marks: tuple[str, ...] = (),
     calls: tuple[str, ...] = (),
     verdicts: tuple[bool, ...] = (),
     codes: tuple[str, ...] = (),
+    says: str = "",
     units: Mapping[str, str] | None = None,
 ) -> EventLine:
+    """A turn of the talk of a user; it is the last one where ``how`` says how the talk ended."""
     bodies: list[tuple[str, dict[str, Any]]] = [("plan", {"work": [{"code": code} for code in codes]})]
+    bodies += [("reply", {"text": says, "items": []})] if says else []
     bodies += [("verdict", {"accepted": yes}) for yes in verdicts]
-    bodies.append(("end", {"how": how, "turns": turns, "marks": list(marks)}))
+    bodies += [("end", {"how": how, "turns": turn, "marks": list(marks)})] if how else []
     messages = [MessageLine(f"{user}#.{at}", "x", "y", kind, body) for at, (kind, body) in enumerate(bodies)]
-    data = {"user": user, "item": target, "turns": 3, "k": 2}
-    path = dict.fromkeys(calls, "key reply")
+    data = {"user": user, "item": target, "turn": turn, "turns": 3, "k": 2, "marks": list(marks)}
+    path, name = dict.fromkeys(calls, "key reply"), f"converse/talk/{user}/1+{turn}"
+    spawns = [] if how else [SpawnLine(f"{name}+", "converse.turn", 0, ())]
     return EventLine(
-        f"converse/{user}", "converse.talk", 0, data=data, messages=messages, calls=path, units=dict(units or {})
+        name, "converse.turn", 0, data=data, messages=messages, calls=path, units=dict(units or {}), spawns=spawns
     )
 
 
-def _found(*lines: EventLine) -> Any:
-    reading = ConverseReading("converse", _data())
+def _line(user: str, how: str, turn: int, **more: Any) -> EventLine:
+    """A talk of which the last turn alone is on record."""
+    return _turn(user, turn, how, **more)
+
+
+def _reading(*lines: EventLine) -> ConverseReading:
+    """The reading of these talks; each user has one test case."""
+    targets = {line.data["user"]: line.data["item"] for line in lines}
+    cases = tuple(Case(user, target, (), None, 0) for user, target in targets.items())
+    for line in lines:
+        line.data["case"] = list(targets).index(line.data["user"])
+    reading = ConverseReading("converse", dataclasses.replace(_data(), cases=cases))
     for line in lines:
         reading.take(line)
-    return reading.found(0)
+    return reading
+
+
+def _found(*lines: EventLine) -> Any:
+    return _reading(*lines).found(0)
 
 
 def _values(found: Any, ranker: str = "interec") -> dict[str, float]:
@@ -72,16 +94,40 @@ def test_a_talk_in_which_the_target_was_named_is_left_out() -> None:
     found = _found(_line("u", "hit", 1, marks=("named",)), _line("v", "limit", 3))
     assert found.skipped == {"the target was named": 1}
     assert (_values(found)["hit"], _values(found)["at"]) == (0.0, 4.0)
-    assert any("1 users name the target" in note for note in found.notes)
+    assert any("users name the target" in note and "asked again: 1 (" in note for note in found.notes)
     only = _found(_line("u", "hit", 1, marks=("named",)))
     assert (only.results, only.skipped) == ([], {"the target was named": 1})
 
 
 def test_calls_are_the_recommenders_by_the_turns_that_it_answered() -> None:
     """Seven calls in two turns; what the user says, and what is computed here, is no call of the recommender's."""
-    calls = ("say/1.1", "nearest/1/nearest", "plan/1.1", "use/1.1/tools", "reply/1.1", "critic/1.1")
-    again = ("say/2.1", "step/2.1.1", "step/2.1.1/reask", "reply/2.1", "critic/2.1")
-    assert _values(_found(_line("u", "limit", 3, calls=(*calls, *again))))["calls per turn"] == 3.5
+    one = _turn("u", 1, calls=("say/1", "nearest/nearest", "plan/1", "use/1/tools", "reply/1", "critic/1"))
+    two = _turn("u", 2, "limit", calls=("say/1", "step/1.1", "step/1.1/reask", "reply/1", "critic/1"))
+    assert _values(_found(one, two))["calls per turn"] == 3.5
+
+
+def test_turns_of_talks_side_by_side_are_told_apart() -> None:
+    lines = [_turn("u", 1), _turn("v", 1), _turn("v", 2, "hit"), _turn("u", 2), _turn("u", 3, "limit")]
+    assert _values(_found(*lines))["at"] == (2 + 4) / 2
+
+
+def test_hits_by_text_stand_beside_those_by_id() -> None:
+    """The title of the target is one letter, which the reply of the second turn holds; no id was hit."""
+    lines = [_turn("u", 1, says="Nothing."), _turn("u", 2, says="Take b."), _turn("u", 3, "limit", says="a")]
+    found = _found(*(msgspec.structs.replace(line, data={**line.data, "item": "b"}) for line in lines))
+    values = _values(found)
+    assert (values["hit"], values["text hit"], values["text at"]) == (0, 1, 2)
+    assert "converse: by the text of the replies 1 conversations hit that do not by item id, and 0 do not that do" in (
+        found.notes
+    )
+
+
+def test_values_of_each_talk_can_be_held_against_another_runs() -> None:
+    reading = _reading(_line("u", "hit", 1, calls=("plan/1",)), _line("v", "limit", 3), _line("w", "hit", 2))
+    ((key, _, values),) = reading.per_case()
+    assert (key, values.users) == ("interec", ("u", "v", "w"))
+    assert values.values["at", 3].tolist() == [1, 4, 2]
+    assert values.values["calls per turn", None].tolist() == [1, 0, 0]
 
 
 def test_errors_and_verdicts_are_told_by_kind() -> None:
@@ -120,8 +166,6 @@ def test_the_chances_are_those_of_drawing_one_by_one() -> None:
 
 
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
-    reading = ConverseReading("converse", _data())
-    for line in (_line("u", "hit", 1), _line("v", "limit", 3)):
-        reading.take(line)
+    reading = _reading(_line("u", "hit", 1), _line("v", "limit", 3))
     reading.draw(reading.found(0), tmp_path / "converse.png")
     assert (tmp_path / "converse.png").stat().st_size > 0

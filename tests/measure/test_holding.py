@@ -166,3 +166,21 @@ def test_figures_show_shares_the_control_and_the_fit(decay: Decay, tmp_path: Pat
     again = msgspec.json.decode(msgspec.json.encode(decay), type=Decay)
     draw_by_hop(tmp_path / "again.png", again)
     assert (tmp_path / "again.png").read_bytes() == (tmp_path / "hop.png").read_bytes()
+
+
+def test_who_has_it_from_another_memory_of_its_own_has_it_from_who_brought_it_there() -> None:
+    """As where a user keeps several memories, of which others know only the one that sums up all: ``short``."""
+    of_two = Version("user:2", "film", 1, HOLDS, "", ["item:a/memory@0"])
+    summed = Version("user:2", "short", 1, HOLDS, "", ["user:2/film@1"])
+    first = {"user:2": {"short": LACKS, "film": ""}, "item:a": {"memory": HOLDS}}
+    later = meeting("later", 2, "user:2", "item:b", summed)
+    for log in (
+        [meeting("e", 1, "user:2", "item:a", of_two), later],
+        [meeting("e", 1, "user:2", "item:a", of_two, summed)],
+    ):
+        found = read_holdings(log, THEREMIN, first)
+        assert [(spell.agent, spell.carriers) for spell in found.spells] == [("item:a", ()), ("user:2", ("item:a",))]
+        assert [(carrier.agent, carrier.carrier) for carrier in tree_of_carriers(found, {"item:a"})] == [
+            ("item:a", None),
+            ("user:2", "item:a"),
+        ]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
-from simengine.measure.compare import PerUser, compare_paired
+from simengine.measure.compare import PerCase, compare_paired
 from simengine.measure.permutation import compare_all, holm, sign_flip, sign_flip_columns
 
 
@@ -102,8 +102,10 @@ def test_holm_by_hand() -> None:
     assert math.isnan(with_none[1])
 
 
-def values(users: str, **of: list[float]) -> PerUser:
-    return PerUser(tuple(users), {(metric, None): np.array(column) for metric, column in of.items()})
+def values(users: str, **of: list[float]) -> PerCase:
+    return PerCase(
+        tuple((user, 1) for user in users), {(metric, None): np.array(column) for metric, column in of.items()}
+    )
 
 
 def test_each_ranker_is_held_against_the_reference_over_the_users_of_all() -> None:
@@ -129,11 +131,26 @@ def test_each_ranker_is_held_against_the_reference_over_the_users_of_all() -> No
     assert (bm25.p_holm, pop.p_holm) == (4 / 8, 6 / 8)
 
 
+def test_cases_of_one_user_are_no_evidence_by_themselves() -> None:
+    """Ten cases of two users: two signs can be flipped, so that p is 1/2 at best; of ten users it would be 2/1024."""
+    ranked = tuple((user, number) for user in "uv" for number in range(1, 6))
+    rankers = {name: PerCase(ranked, {("mrr", None): np.full(10, value)}) for name, value in (("a", 0.2), ("b", 0.7))}
+    [row] = compare_all(rankers, "a")
+    assert (row.n, row.difference, row.p, row.permutations) == (2, pytest.approx(0.5), 0.5, 4)
+
+
+def test_only_cases_that_all_have_ranked_count() -> None:
+    one = PerCase((("u", 1), ("u", 2), ("v", 1)), {("mrr", None): np.array([0.2, 1.0, 0.4])})
+    other = PerCase((("u", 1), ("v", 1)), {("mrr", None): np.array([0.4, 0.6])})
+    [row] = compare_all({"one": one, "other": other}, "one")
+    assert (row.reference_value, row.value, row.n) == (pytest.approx(0.3), pytest.approx(0.5), 2)
+
+
 def test_holm_counts_the_rankers_of_one_metric() -> None:
     draws = np.random.default_rng(1)
-    users = tuple(f"u{at}" for at in range(50))
+    users = tuple((f"u{at}", 1) for at in range(50))
     rankers = {
-        name: PerUser(users, {("ndcg", 10): draws.normal(shift, 1, 50), ("mrr", None): draws.normal(0, 1, 50)})
+        name: PerCase(users, {("ndcg", 10): draws.normal(shift, 1, 50), ("mrr", None): draws.normal(0, 1, 50)})
         for name, shift in (("base", 0), ("same", 0), ("better", 1.5), ("worse", -1))
     }
     rows = compare_all(rankers, "base")

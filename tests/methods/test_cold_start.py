@@ -170,7 +170,7 @@ def test_beside_the_new_item_stand_trained_ones_that_the_user_does_not_know(tmp_
     }
     others = {who: sorted(set(names) - {"jx", "rx"}) for who, names in found.items()}
     assert others == {"u": ["j2", "j3", "r3"], "v": ["j3", "r2", "r3"], "w": ["j1", "r2"]}
-    assert "3 of 3 users were shown fewer than 10 items, down to 3" in " ".join(finished.report.notes)
+    assert "in 3 of 3 test cases fewer than 10 items were shown, down to 3" in " ".join(finished.report.notes)
 
     market = runs.run(tmp_path / "market", text=MARKET.replace("items: 16", "items: 40"))
     trained = {event["data"]["item"] for event in runs.events(market.path, "interaction")}

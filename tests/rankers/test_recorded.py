@@ -43,6 +43,11 @@ def test_candidates_score_by_their_place(tmp_path: Path, ids: str, places: list[
     assert score(recorded(tmp_path, f'{{"user_id": "u", "matched_item_ids": {ids}}}')) == places
 
 
+def test_a_ranking_is_of_the_first_case_of_its_user(tmp_path: Path) -> None:
+    ranker = recorded(tmp_path, '{"user_id": "u", "matched_item_ids": ["b", "a"]}')
+    assert all(math.isnan(each) for each in ranker.score(Case("u", "a", (), CANDIDATES, 0, 2), CANDIDATES))
+
+
 def test_a_user_without_a_ranking_cannot_be_scored(tmp_path: Path) -> None:
     assert all(map(math.isnan, score(recorded(tmp_path, '{"user_id": "v", "matched_item_ids": ["a"]}'))))
 

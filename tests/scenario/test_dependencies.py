@@ -34,6 +34,20 @@ def test_levels_by_hand(events: list[tuple[str, str]], path: int, widest: int) -
     assert found.parallelism == (len(events) / path if path else 0.0)
 
 
+@pytest.mark.parametrize(
+    ("events", "batch", "path", "widest"),
+    [
+        ([("a", ""), ("a", ""), ("a", "")], 3, 1, 3),  # all three read what was before their batch
+        ([("a", ""), ("a", ""), ("a", "")], 2, 2, 2),  # the third stands in the next batch, and waits
+        ([("a", ""), ("b", ""), ("c", ""), ("d", "")], 2, 1, 4),  # batches that share nobody do not wait
+        ([("a", ""), ("a", ""), ("a", "")], 1, 3, 1),  # a batch of one is no batch
+    ],
+)
+def test_levels_of_batches_by_hand(events: list[tuple[str, str]], batch: int, path: int, widest: int) -> None:
+    found = find_dependencies((_event(number, *sides) for number, sides in enumerate(events)), batch)
+    assert found == Dependencies(len(events), path, widest, len(events) / path, batch)
+
+
 @pytest.mark.parametrize(("both", "path", "widest"), [("false", 15, 63), ("true", 27, 44)])
 def test_the_recorded_negatives_of_cds_dense(both: str, path: int, widest: int, real_data: Path) -> None:
     """500 interactions in the order step, then user; the negative is read, or written as well."""

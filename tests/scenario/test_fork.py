@@ -13,7 +13,7 @@ import pytest
 import runs
 
 from simengine import scenario as scenarios
-from simengine.errors import CallFailed, InputError, LogError, RunStopped
+from simengine.errors import CallFailed, InputError, RunStopped
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.request import Completion, Request
 
@@ -150,8 +150,17 @@ def test_a_variant_can_be_forked_from_one_before_it(tmp_path: Path) -> None:
         asyncio.run(scenarios.run_many(scenarios.read_all(path), out=tmp_path / "more"))
 
 
+def test_a_fork_is_called_after_its_parents_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = runs.run(tmp_path / "elsewhere" / "mine")
+    names = [str(asyncio.run(scenarios.fork(whole.path, ["seed=5"])).path) for _ in range(2)]
+    assert names == ["replays/mine-fork", "replays/mine-fork-2"]
+    monkeypatch.chdir(whole.path)
+    assert asyncio.run(scenarios.fork(Path("."), [])).path == Path("replays/mine-fork")
+
+
 def test_a_folder_of_variants_is_told_from_a_run(tmp_path: Path) -> None:
     whole = runs.run(tmp_path / "runs" / "first")
-    with pytest.raises(LogError, match="holds several runs: first") as caught:
+    with pytest.raises(InputError, match="holds several runs: first") as caught:
         fork(whole.path.parent, tmp_path / "fork")
     assert str(whole.path) in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import runs
 
-from simengine.errors import CallFailed, LogError
+from simengine.errors import CallFailed, InputError
 from simengine.llm import CallStore
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.scripted import Scripted
@@ -65,6 +65,6 @@ def test_the_journal_of_the_other_run_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_run_is_said_before_anything_is_made(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="not the folder of a run"):
+    with pytest.raises(InputError, match="not the folder of a run"):
         runs.run(tmp_path / "again", reuse=[tmp_path])
     assert not (tmp_path / "again").exists()

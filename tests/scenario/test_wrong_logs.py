@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import runs
 
-from simengine.errors import LogError
+from simengine.errors import LogError, SimengineError
 
 Lines = list[bytes]
 MIDDLE = """this line does not fit the checksum of the one before
   the log was damaged or changed in the middle: restore it from a copy; or repair it, which cuts it before this line, and resume, as the journal still holds the answers"""
 NO_HEADER = """HERE/events.jsonl: the log has no header
   no event was written; start anew"""
-CHANGED = """restore what it was made with, or start a new run; what may change is llm.base_url, api_key, limits, timeout, retry, budget and latency, engine.window and on_error"""
+CHANGED = """restore what it was made with, or start a new run; what may change is name, data.path, llm.api_key, llm.base_url, llm.batch, llm.budget, llm.latency, llm.limits, llm.merge_roles, llm.offline, llm.prices, llm.retry, llm.timeout, llm.trust_env, llm.roles.*.mode, engine.window, engine.on_error, and k and rankers of rank and bias stages"""
 
 LOGS: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "two lines changed places": (lambda n: [*n[:5], n[6], n[5], *n[7:]], f"HERE/events.jsonl:6: {MIDDLE}"),
@@ -81,7 +81,7 @@ def copy(made: Path, tmp_path: Path) -> Path:
 
 
 def message(folder: Path) -> str:
-    with pytest.raises(LogError) as raised:
+    with pytest.raises(SimengineError) as raised:
         runs.replay(folder)
     return str(raised.value).replace(str(folder), "HERE")
 

@@ -47,7 +47,7 @@ WRONG = {
     ),
     "unknown format": (
         BASE.replace("market", "atomik"),
-        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, amazon, movielens, steam, frame, market
+        """s.yaml:2:16, field data.format, value atomik: expected one of: atomic, csv, parquet, amazon, movielens, steam, frame, market, audience
   Did you mean `atomic`?""",
     ),
     "unknown ranker": (
@@ -123,7 +123,27 @@ WRONG = {
     "openai without url": (
         BASE + "llm: {backend: openai, model: m}\n",
         """s.yaml:5:6, field llm: the openai backend needs base_url
-  Correct this value.""",
+  Add `base_url: http://127.0.0.1:8000/v1` under `llm`.""",
+    ),
+    "openai without model": (
+        BASE + "llm: {backend: openai, base_url: http://h/v1}\n",
+        """s.yaml:5:6, field llm: the openai backend needs model
+  Add `model: NAME` under `llm`.""",
+    ),
+    "role misspelt": (
+        BASE + "llm: {roles: {reflct: {model: strong}}}\n",
+        """field llm.roles.reflct: there is no task `reflct` in this scenario
+  Did you mean `reflect`? Tasks here: analyse.item, analyse.user, choose, rank, reflect.item, reflect.user, or the part before the dot for several.""",
+    ),
+    "role of another stage": (
+        BASE + "llm: {roles: {review: {model: strong}}}\n",
+        """field llm.roles.review: there is no task `review` in this scenario
+  Tasks here: analyse.item, analyse.user, choose, rank, reflect.item, reflect.user, or the part before the dot for several.""",
+    ),
+    "price misspelt": (
+        BASE + "llm: {model: gpt-4o-mini, prices: {gpt4o-mini: {input: 1, output: 2}, else: {input: 1, output: 2}}}\n",
+        """field llm.prices.gpt4o-mini: this is the price of a model that is not asked, and `gpt-4o-mini` has none
+  Did you mean `gpt-4o-mini`? Else add its price.""",
     ),
     "unknown backend": (
         BASE + "llm: {backend: openia}\n",
@@ -232,7 +252,7 @@ WRONG |= {
     ),
     "talks of another method": (
         BASE.replace("{rank: {}}", "{converse: {}}"),
-        """s.yaml:1:1: the method `interec` plays `converse` stages and no others, which no other method plays
+        """s.yaml:1:1: the method `interec` plays the stages `converse`, `one_turn`, `chat`, `demonstrate` and no others, which no other method plays
   Correct this value.""",
     ),
     "live ranking first": (
@@ -276,7 +296,7 @@ def message(text: str, sets: tuple[str, ...] = ()) -> str:
     Path("s.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as raised:
         for scenario, _ in read_all("s.yaml", sets).values():
-            Setup.of(scenario)
+            Setup.of(scenario).check()
     return str(raised.value).replace(str(Path.cwd()), "HERE")
 
 

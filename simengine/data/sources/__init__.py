@@ -5,6 +5,7 @@ from __future__ import annotations
 from simengine.data.sources.construction_notes import Kept
 from simengine.data.sources.convert import Converted, convert
 from simengine.data.sources.cross_domain import Construction, cross_domain
+from simengine.data.sources.item_table import read_items
 from simengine.data.sources.lines import Reading, Watch
 from simengine.data.sources.source import SourceSettings, load_source
 
@@ -18,4 +19,5 @@ __all__ = [
     "convert",
     "cross_domain",
     "load_source",
+    "read_items",
 ]

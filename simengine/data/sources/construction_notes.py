@@ -34,8 +34,23 @@ def _readme(
     yield from ("| kept | users | items | interactions |", "|---|---|---|---|")
     yield from (f"| {one.step} | {one.users} | {one.items} | {one.interactions} |" for one in steps)
     yield from ("", *(f"- {note}" for note in notes))
-    yield from ("", "Options:", "", *(f"- {key}: {value}" for key, value in options.items()))
+    yield from ("", f"Options: `{' '.join(_as_typed(options))}`")
     yield from ("", "SHA-256 of the sources:", "", *(f"- {role}: {digest}" for role, digest in digests.items()))
+
+
+def _as_typed(options: Mapping[str, Any]) -> Iterator[str]:
+    """The options as one writes them for the command; what is left out (all domains) is not said."""
+    split = options["split"]
+    flat = {
+        **options,
+        "split": None,
+        "ratio": ":".join(f"{share:g}" for share in split["ratio"]),
+        "split_by": split["by"],
+    }
+    for name, value in flat.items():
+        if value is not None:
+            text = ",".join(value) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else value
+            yield f"--{name.replace('_', '-')} {text}"
 
 
 def scenario_part(folder: Path, split: Ratio) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationInfo, field_validator
 
 from simengine.data.settings import Ratio
 from simengine.data.sources.amazon import Amazon
@@ -44,6 +44,14 @@ class Construction(BaseModel):
     users: PositiveInt = 100
     seed: int = 0
     split: Ratio = Ratio(ratio=(0.8, 0.1, 0.1), by="user")
+
+    @field_validator("until")
+    @classmethod
+    def _after_since(cls, until: date, info: ValidationInfo) -> date:
+        since = info.data.get("since", until)
+        if until < since:
+            raise ValueError(f"the last day, {until}, is before the first, {since}")
+        return until
 
 
 def cross_domain(

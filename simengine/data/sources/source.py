@@ -65,7 +65,7 @@ def load_source(settings: SourceSettings, watch: Watch) -> Dataset:
     with gather(source.logs, watch) as gathered:
         log = _log(gathered, str(settings.path))
         catalogue = source.catalogue(found_in(gathered), watch)
-    table = _items(catalogue, str(settings.path))
+    table = as_table(catalogue, str(settings.path))
     items, notes = make_items(table, usual_columns(table), settings.noun)
     kept, more = of_domains(items, settings.domains, str(settings.path))
     rated = settings.min_rating is not None or "rating" in log
@@ -96,7 +96,8 @@ def _log(gathered: Gathered, file: str) -> Table:
     return Table(file, columns, "", rows["line"])
 
 
-def _items(catalogue: Catalogue, file: str) -> Table:
+def as_table(catalogue: Catalogue, file: str) -> Table:
+    """The item table as all readers give it."""
     columns: Mapping[str, Column] = {
         name: list(texts) for name, texts in zip(catalogue.columns, catalogue.completed(), strict=True)
     }

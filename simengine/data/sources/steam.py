@@ -45,20 +45,26 @@ class Steam:
     """The files of a folder: reviews are joined to games by the id of the product. All games belong to the data."""
 
     def __init__(self, folder: Path) -> None:
-        self._games = _single(folder, "games")
-        self.logs = [LogFile(_single(folder, "reviews"), _rows)]
+        self._games = single(folder, "games")
+        self.logs = [LogFile(single(folder, "reviews"), _rows)]
 
     def catalogue(self, found: Found, watch: Watch) -> Catalogue:
         """The table of games."""
-        catalogue = Catalogue(COLUMNS, found, whole=True)
-        for game in _games(self._games, catalogue, watch):
-            amount, read = price(game["price"])
-            if catalogue.wants(item := flat(game["item_id"])):
-                texts = {name: flat(value) for name, value in game.items()} | {"item_id": item, "price": amount}
-                catalogue.add(item, (tuple(texts[name] for name in COLUMNS), read))
+        catalogue = games(self._games, found, watch)
         if not catalogue.joined:
             raise catalogue.no_overlap(self._games)
         return catalogue
+
+
+def games(path: Path, found: Found, watch: Watch) -> Catalogue:
+    """The table of the games in a file."""
+    catalogue = Catalogue(COLUMNS, found, whole=True)
+    for game in _games(path, catalogue, watch):
+        amount, read = price(game["price"])
+        if catalogue.wants(item := flat(game["item_id"])):
+            texts = {name: flat(value) for name, value in game.items()} | {"item_id": item, "price": amount}
+            catalogue.add(item, (tuple(texts[name] for name in COLUMNS), read))
+    return catalogue
 
 
 def _rows(lines: Lines) -> Iterator[Raw]:
@@ -154,7 +160,7 @@ def _literal(line: bytes) -> dict[str, Any]:
     return value
 
 
-def _single(folder: Path, what: str) -> Path:
+def single(folder: Path, what: str) -> Path:
     """The one file with this word in its name."""
     paths = sorted(path for path in folder.iterdir() if what in path.name.lower() and path.is_file())
     if len(paths) != 1:

@@ -65,6 +65,9 @@ def from_connection(error: Exception, endpoint: Endpoint, reused: bool) -> Trans
         error = error.__cause__  # the SDK says "Connection error."; what happened is further down
     problem = f"{type(error).__name__}: {brief(str(error), endpoint)}"
     if isinstance(error, aiohttp.ClientConnectorError):
+        refused = isinstance(error.os_error, ConnectionRefusedError)
+        if refused and not isinstance(error, aiohttp.ClientProxyConnectionError):
+            problem = f"connection refused: nothing listens at {endpoint.scrub(endpoint.base)}"
         return Transient(problem, reason="unreachable")
     # A server may close an idle connection in the moment in which a request is on its way to it. That says nothing
     # about the server, and a resend goes out on another connection: in the end on a new one.

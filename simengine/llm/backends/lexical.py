@@ -21,11 +21,14 @@ from collections.abc import Callable, Sequence
 from simengine.errors import CallFailed
 from simengine.llm.backends import (
     lexical_advertising,
+    lexical_baselines,
     lexical_cold_start,
     lexical_converse,
+    lexical_demonstrate,
     lexical_groups,
     lexical_opinions,
     lexical_probe,
+    lexical_seeker,
 )
 from simengine.llm.backends import lexical_text as lt
 from simengine.llm.backends.lexical_groups import trend, trending
@@ -176,7 +179,15 @@ def _analyse(shown: Shown) -> str:
 
 
 WITHOUT_OPTIONS: frozenset[str] = frozenset(
-    (*lexical_advertising.ANSWERS, *lexical_converse.ANSWERS, *lexical_groups.ANSWERS, *lexical_probe.ANSWERS)
+    (
+        *lexical_advertising.ANSWERS,
+        *lexical_baselines.ANSWERS,
+        *lexical_converse.ANSWERS,
+        *lexical_demonstrate.ANSWERS,
+        *lexical_seeker.ANSWERS,
+        *lexical_groups.ANSWERS,
+        *lexical_probe.ANSWERS,
+    )
 )
 """The tasks in which a prompt may show no options."""
 _ANSWERS: dict[str, Callable[[Shown], str]] = {
@@ -189,7 +200,10 @@ _ANSWERS: dict[str, Callable[[Shown], str]] = {
     "advertising.judge": _judge,
     **lexical_cold_start.ANSWERS,
     **lexical_advertising.ANSWERS,
+    **lexical_baselines.ANSWERS,
     **lexical_converse.ANSWERS,
+    **lexical_demonstrate.ANSWERS,
+    **lexical_seeker.ANSWERS,
     **lexical_groups.ANSWERS,
     **lexical_opinions.ANSWERS,
     **lexical_probe.ANSWERS,

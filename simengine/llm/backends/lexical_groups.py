@@ -1,8 +1,9 @@
 """How the lexical backend carries tastes between domains, names interests, and goes along with what its groups take.
 
 From other domains it takes what it loves, then what it likes newest; in a fused memory these come by turns with what
-it likes in the domain itself. Its tags are its loves, then its newest likes. What several things have in common that a
-group's members took lately (:func:`trending`) is weighed as if it were liked, at ``TREND`` of a taste of one's own.
+it likes in the domain itself. Its tags are its loves, then its newest likes, the first words of what is long. What
+several things have in common that a group's members took lately (:func:`trending`) is weighed as if it were liked, at
+``TREND`` of a taste of one's own.
 """
 
 from __future__ import annotations
@@ -73,8 +74,14 @@ def _merge(shown: Shown) -> str:
 
 
 def _tags(shown: Shown) -> str:
-    short = (phrase for phrase in (*shown.taste.loves, *shown.taste.likes) if len(phrase.split()) <= tags.LONGEST)
-    return tags.write(list(short)[: shown.limit(TAGS)], json=shown.json)
+    """Loves, then likes. Of a name that is too long for a tag its beginning is one, which says best what it is."""
+    short = lt.distinct(map(_short, (*shown.taste.loves, *shown.taste.likes)))
+    return tags.write(short[: shown.limit(TAGS)], json=shown.json)
+
+
+def _short(phrase: str) -> str:
+    words = phrase.split()
+    return phrase if len(words) <= tags.LONGEST else lt.trim(" ".join(words[: tags.LONGEST]))
 
 
 def _name(shown: Shown) -> str:

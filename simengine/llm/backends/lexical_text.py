@@ -133,10 +133,10 @@ def _listed(body: str) -> list[str]:
 
 
 def _phrases(sentence: str) -> list[str]:
-    return [phrase for part in _PHRASE.split(sentence) if (phrase := _trim(part))]
+    return [phrase for part in _PHRASE.split(sentence) if (phrase := trim(part))]
 
 
-def _trim(phrase: str) -> str:
+def trim(phrase: str) -> str:
     """A phrase without the empty words at its ends."""
     found = phrase.split()
     while found and not terms(found[0]):

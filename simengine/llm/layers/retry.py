@@ -15,8 +15,11 @@ from simengine.llm.transient import Transient, headline
 
 log = structlog.get_logger("simengine")
 
+_UNREACHABLE = "unreachable"
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+_FIRST_CONTACT = 60.0
+"""Seconds that a server which nobody has reached yet is tried for: an address that is wrong stays wrong."""
 
 
 class Retry:
@@ -26,10 +29,11 @@ class Retry:
     nothing is gained by failing one call after another. The budget counts the seconds of failed attempts, from the
     moment each was sent, and of the pauses, but not the time in the queue for a slot: a long queue must not use up
     anyone's patience. When it is spent the call ends as :class:`CallFailed`, and the run stops if no server could be
-    reached at all. What is free to send again is sent at once and counts for nothing.
+    reached at all; where none has been reached ever, after a minute already. What is free to send again is sent at once
+    and counts for nothing. ``pausing`` calls wait now to be sent again.
 
-    Events: ``resent`` and ``retry`` for each further attempt, with the pause in ``seconds``; ``server not reached`` and
-    ``pause too long``, once each.
+    Events: ``resent`` and ``retry`` for each further attempt, with the pause in ``seconds``; ``server not reached``,
+    with the seconds after which it gives up, and ``pause too long``, once each.
     """
 
     def __init__(self, following: LanguageModel, settings: RetrySettings, *, seed: int = 0) -> None:
@@ -37,7 +41,9 @@ class Retry:
         self._settings = settings
         self._seed = seed
         self._warned: set[str] = set()
+        self._reached = False
         self.resent = 0
+        self.pausing = 0
 
     async def complete(self, request: Request) -> Completion:
         """The next model's completion with the number of attempts it took."""
@@ -47,9 +53,11 @@ class Retry:
             try:
                 completion = await self._following.complete(request)
             except CallFailed as failed:
+                self._reached = True
                 failed.where["attempts"] = attempt
                 raise
             except Transient as fault:
+                self._reached = self._reached or fault.reason != _UNREACHABLE
                 if fault.free:
                     self.resent += 1
                     log.info("resent", **_told(request, fault), attempt=attempt)
@@ -59,13 +67,24 @@ class Retry:
                 jitter = random.Random(f"{self._seed}/{request.key()}/{failures}")
                 pause = pause_after(failures, fault.retry_after, jitter)
                 spent += fault.elapsed + pause
-                if fault.reason == "unreachable":
-                    self._warn("server not reached", request, fault, problem=fault.problem)
+                if fault.reason == _UNREACHABLE:
+                    self._warn("server not reached", request, fault, problem=fault.problem, tried_for=self._patience)
                 self._give_up(request, fault, attempt, spent)
                 log.info("retry", **_told(request, fault), attempt=attempt, seconds=round(pause, 3))
             else:
+                self._reached = True
                 return msgspec.structs.replace(completion, attempts=attempt)
-            await asyncio.sleep(pause)
+            self.pausing += 1
+            try:
+                await asyncio.sleep(pause)
+            finally:
+                self.pausing -= 1
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for which a server that cannot be reached is tried."""
+        budget = self._settings.budget
+        return budget if self._reached else min(budget, _FIRST_CONTACT)
 
     def _give_up(self, request: Request, fault: Transient, attempts: int, spent: float) -> None:
         """Raise, where there is no sense in another try."""
@@ -77,12 +96,14 @@ class Retry:
                 f"{fault.problem}",
                 remedy="resume the run when the time is over, or raise llm.retry.max_wait",
             ) from None
-        if spent <= budget:
+        if spent <= (self._patience if fault.reason == _UNREACHABLE else budget):
             return
-        if fault.reason == "unreachable":
+        if fault.reason == _UNREACHABLE:
+            never = "" if self._reached else ", and no call was ever answered"
             raise RunStopped(
-                f"no server could be reached within the retry budget of {budget:g} s: {fault.problem}",
-                remedy="check llm.base_url and that the server is running, then resume the run",
+                f"no server could be reached within {self._patience:g} s{never}: {fault.problem}",
+                remedy="see that the server is running, and that llm.base_url has its host, port and path; then resume "
+                "the run",
             ) from None
         raise CallFailed(
             f"no answer within the retry budget of {budget:g} s; the last attempt: {fault.problem}",

@@ -66,6 +66,7 @@ ADVERTISEMENT = Headed("advertisement", "advert(?:isement)?|ad")
 SUGGESTIONS = Headed("suggestions", "(?:suggested\\s+)?(?:suggestions?|revisions?)")
 REVIEW_TEXT = Headed("review", "(?:positive\\s+|negative\\s+)?review(?:\\s+(?:of|for)\\s+[^\n:：]{1,80})?")
 PREFERENCES = Headed("preferences", "(?:extracted\\s+|relevant\\s+)*(?:preferences?|tastes?)")
+REQUEST = Headed("request", "(?:users?['’]?s?\\s+)?(?:request|message)")
 GROUP_NAME = Headed(
     "group name", "(?:interest\\s+)?(?:group(?:['’]s)?\\s+)?name(?:\\s+of\\s+the(?:\\s+interest)?\\s+group)?"
 )

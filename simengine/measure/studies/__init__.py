@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 
 from simengine.data import Dataset
 from simengine.measure.studies.advertising import AdvertisingReading
+from simengine.measure.studies.chat import ChatReading
 from simengine.measure.studies.cold_start import ColdStartReading
 from simengine.measure.studies.converse import ConverseReading
 from simengine.measure.studies.discussion import DiscussionReading
-from simengine.measure.studies.reading import Found, Reading
+from simengine.measure.studies.one_turn import OneTurnReading
+from simengine.measure.studies.reading import Found, PairedReading, Reading, Spoken
 from simengine.measure.studies.reflection import Reflection
 from simengine.measure.studies.reviews import ReviewsReading
 
@@ -20,7 +22,9 @@ READINGS: Mapping[str, Callable[[str, Dataset], Reading]] = {
     "reviews": ReviewsReading,
     "discussion": DiscussionReading,
     "converse": ConverseReading,
+    "chat": ChatReading,
+    "one_turn": OneTurnReading,
 }
 """Makes a reading of the stage of this name on these data."""
 
-__all__ = ["READINGS", "Found", "Reading"]
+__all__ = ["READINGS", "Found", "PairedReading", "Reading", "Spoken"]

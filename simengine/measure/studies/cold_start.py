@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simengine.data import Dataset
 from simengine.measure import figures
 from simengine.measure.compare import Metric
+from simengine.measure.logged import case_of
 from simengine.measure.metrics import Expected, expected_at
 from simengine.measure.results import Result
-from simengine.measure.statistics import bootstrap
+from simengine.measure.statistics import bootstrap, means_of_each
 from simengine.measure.studies.reading import Found
 from simengine.runlog import EventLine
 
@@ -29,17 +31,17 @@ CANDIDATES = 10
 class ColdStartReading:
     """Reads how users rank a new item among trained ones, with each of its memories (section 3.4.2).
 
-    A condition's mean is over the users who ranked the item under it. A gain is the mean of paired differences, over
-    the users who ranked it under both. Candidates that a reply left out tie behind the others. What is skipped are
-    rankings that are missing, by condition.
+    A condition's mean is over the users who ranked a new item under it, each by the mean of his test cases. A gain is
+    the mean of paired differences, over the cases in which it was ranked under both. Candidates that a reply left out
+    tie behind the others. What is skipped are rankings that are missing, by condition.
     """
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.name = name
         self._trained = {dataset.train.items[at] for at in dataset.train.item.tolist()}
-        self._places: dict[str, dict[str, tuple[int, int]]] = {condition: {} for condition in CONDITIONS}
-        self._sizes: dict[str, int] = {}
-        self._targets: dict[str, str] = {}
+        self._places: dict[str, dict[tuple[str, int], tuple[int, int]]] = {condition: {} for condition in CONDITIONS}
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._targets: dict[tuple[str, int], str] = {}
         self._skipped: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._adaptations = 0
@@ -50,20 +52,20 @@ class ColdStartReading:
             self._adaptations += 1
             self._failed.update(outcome for outcome in line.units.values() if outcome != "ok")
         elif line.kind == f"{self.name}.rank":
-            self._sizes[line.data["user"]] = len(line.data["candidates"])
-            self._targets[line.data["user"]] = line.data["target"]
+            self._sizes[case_of(line)] = len(line.data["candidates"])
+            self._targets[case_of(line)] = line.data["target"]
             self._place(line)
 
     def found(self, seed: int) -> Found:
         """NDCG and MRR of the new item under each condition, then the gains."""
         values = {condition: self._values(condition) for condition in CONDITIONS}
-        rows = {(group, metric): list(of.values()) for group in values for metric, of in values[group].items()}
+        rows = {(group, metric): of for group in values for metric, of in values[group].items()}
         for first, second in GAINS:
             for metric, of in values[first].items():
                 other = values[second][metric]
-                rows[f"{first} - {second}", metric] = [of[user] - other[user] for user in of if user in other]
+                rows[f"{first} - {second}", metric] = {case: of[case] - other[case] for case in of if case in other}
         results = [
-            Result(self.name, RANKER, metric, k, *bootstrap(numbers, seed=seed), 1, group)
+            Result(self.name, RANKER, metric, k, *bootstrap(_by_user(numbers), seed=seed), 1, group)
             for (group, (metric, k)), numbers in rows.items()
             if numbers
         ]
@@ -95,18 +97,20 @@ class ColdStartReading:
 
     def _place(self, line: EventLine) -> None:
         """Note how many candidates stand before the target, and how many beside it, itself included."""
-        user, target, condition = (line.data[name] for name in ("user", "target", "condition"))
+        target, condition = line.data["target"], line.data["condition"]
         for message in line.messages:
             if message.kind == "ranking":
                 order, missing = message.body["order"], message.body["missing"]
                 there = target in order
-                self._places[condition][user] = (order.index(target), 1) if there else (len(order), len(missing))
+                self._places[condition][case_of(line)] = (
+                    (order.index(target), 1) if there else (len(order), len(missing))
+                )
                 return
         reason = next((outcome for outcome in line.units.values() if outcome != "ok"), "no ranking")
         self._skipped[f"{condition}: {reason}"] += 1
 
-    def _values(self, condition: str) -> dict[Metric, dict[str, float]]:
-        """Each user's value of each metric."""
+    def _values(self, condition: str) -> dict[Metric, dict[tuple[str, int], float]]:
+        """Each case's value of each metric."""
         places = self._places[condition]
         found = expected_at([better for better, _ in places.values()], [tied for _, tied in places.values()], KS)
         return {metric: dict(zip(places, column, strict=True)) for metric, column in _columns(found).items()}
@@ -117,15 +121,20 @@ class ColdStartReading:
         small = [size for size in self._sizes.values() if size < CANDIDATES]
         if small:
             yield (
-                f"{self.name}: {len(small)} of {len(self._sizes)} users were shown fewer than {CANDIDATES} items, down "
-                f"to {min(small)}, as there are no more trained ones that they do not know"
+                f"{self.name}: in {len(small)} of {len(self._sizes)} test cases fewer than {CANDIDATES} items were "
+                f"shown, down to {min(small)}, as there are no more trained ones that the user does not know"
             )
         untrained = sum(target not in self._trained for target in self._targets.values())
         if untrained:
             yield (
-                f"{self.name}: the targets of {untrained} of {len(self._targets)} users have no training interactions, "
-                "so that `warm` is as cold as `cold` there"
+                f"{self.name}: the targets of {untrained} of {len(self._targets)} test cases have no training "
+                "interactions, so that `warm` is as cold as `cold` there"
             )
+
+
+def _by_user(numbers: Mapping[tuple[str, int], float]) -> NDArray[np.float64]:
+    """The mean of each user's cases."""
+    return means_of_each(list(numbers.values()), [user for user, _ in numbers])
 
 
 def _columns(found: Expected) -> dict[Metric, list[float]]:

@@ -10,41 +10,48 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from simengine.data import Dataset
-from simengine.measure import figures
+from simengine.data import Case, Dataset
+from simengine.measure import figures, textual
+from simengine.measure.compare import PerCase
 from simengine.measure.results import Result
 from simengine.measure.statistics import bootstrap
 from simengine.measure.studies.decisions import first_failure, named
 from simengine.measure.studies.reading import Found
-from simengine.runlog import EventLine
+from simengine.measure.weighted import drawn_by_weight
+from simengine.runlog import EventLine, MessageLine
 
 AGENT, RANDOM, POPULARITY = "interec", "random", "popularity"
 HIT, AT, CALLS, ERRORS, ACCEPTED = "hit", "at", "calls per turn", "tool errors", "accepted"
+TEXT_HIT, TEXT_AT = "text hit", "text at"
+"""The same by the text of the replies, as the paper's authors count: see :func:`~simengine.measure.textual.named`."""
 ENDS = ("hit", "farewell", "limit", "error")
-DRAWS = 2000
-"""Samples that the Popularity baseline's chances are counted in."""
 
-_TASKS = ("plan", "step", "reply", "critic")
-_CELLS = 1 << 20  # random numbers held at once
+_IN_VAIN = ("invented", "ambiguous", "repeated", "outside")
+_TASKS = ("plan", "step", "reply", "critic", "distil")
 
 
 class Talk(msgspec.Struct, frozen=True):
     """One conversation: whose, for what, its limits, how it ended after how many turns, and what it took.
 
-    ``calls`` are the recommender's model calls, those asked again among them, in the ``answered`` turns.
+    ``named`` is the first turn whose reply names the target by its text, 0 where none does. ``calls`` are the
+    recommender's model calls, those asked again among them, in the ``answered`` turns; ``planned`` tells whether it is
+    one that plans. ``titles`` are those that a model named in vain, by what they are.
     """
 
-    user: str
+    case: tuple[str, int]
     target: str
     turns: int
     k: int
     how: str
     ended: int
+    named: int
     marks: tuple[str, ...]
     calls: int
     answered: int
+    planned: bool
     errors: Counter[str]
     verdicts: Counter[str]
+    titles: Counter[str]
     failure: str
 
 
@@ -57,7 +64,7 @@ class ConverseReading:
 
     The baselines talk to nobody: in each turn Random gives as many items of the whole catalogue at random, and
     Popularity draws them, without replacement, by their interactions in the training part; no turn knows of another.
-    Random's values are exact. Popularity's rest on how often an item is among ``DRAWS`` samples; from there on exact.
+    Random's values are exact. Popularity's rest on how often an item is among 2000 samples; from there on exact.
     """
 
     def __init__(self, name: str, dataset: Dataset) -> None:
@@ -65,6 +72,8 @@ class ConverseReading:
         part = dataset.training_part
         counts = dict(zip(part.items, np.bincount(part.item, minlength=len(part.items)).tolist(), strict=True))
         self._items = tuple(dataset.items)
+        self._titles = {item.id: item.title for item in dataset.items.values()}
+        self._cases = dataset.cases
         self._weights = np.array([counts.get(item, 0) for item in self._items], np.float64)
         self._turns: dict[int, list[EventLine]] = {}  # of talks that go on, by their test cases
         self._talks: list[Talk] = []
@@ -75,18 +84,19 @@ class ConverseReading:
             case = line.data["case"]
             self._turns.setdefault(case, []).append(line)
             if not line.spawns:
-                self._talks.append(_talk(self._turns.pop(case)))
+                target = self._cases[case]
+                self._talks.append(_talk(self._turns.pop(case), target, self._titles[target.target]))
 
     def found(self, seed: int) -> Found:
         """Hit and AT of the agent and the baselines, then calls, errors, verdicts and endings of the agent's talks."""
-        counted = [talk for talk in self._talks if "named" not in talk.marks]
+        counted = self._counted()
         left_out = len(self._talks) - len(counted)
         results = [*self._success(counted, seed), *self._work(seed)] if counted else []
         return Found(results, {"the target was named": left_out} if left_out else {}, list(self._notes()))
 
     def draw(self, found: Found, path: Path) -> None:
         """Draw, for each number of turns, which share of conversations had hit by then, into a PNG file."""
-        counted = [talk for talk in self._talks if "named" not in talk.marks]
+        counted = self._counted()
         turns = range(1, max(talk.turns for talk in counted) + 1)
         chances = self._chances(counted, seed=0)
         series = {
@@ -98,32 +108,44 @@ class ConverseReading:
         )
         figures.lines(path, [float(turn) for turn in turns], series, words)
 
+    def per_case(self) -> Iterator[tuple[str, str, PerCase]]:
+        """The agent's hits and turns, and calls a turn, of each conversation in which the target was not named."""
+        talks = self._counted()
+        if talks:
+            columns = {(metric, self._limit(talks)): of for metric, of in _success(talks).items()}
+            columns[CALLS, None] = np.array([talk.calls / max(talk.answered, 1) for talk in talks])
+            yield AGENT, AGENT, PerCase(tuple(talk.case for talk in talks), columns)
+
+    def _counted(self) -> list[Talk]:
+        return [talk for talk in self._talks if "named" not in talk.marks]
+
+    def _limit(self, talks: Sequence[Talk]) -> int | None:
+        limits = {talk.turns for talk in talks}
+        return limits.pop() if len(limits) == 1 else None
+
     def _success(self, talks: Sequence[Talk], seed: int) -> Iterator[Result]:
-        turns = np.array([talk.turns for talk in talks])
-        hit = np.array([talk.how == "hit" for talk in talks])
-        took = np.where(hit, [talk.ended for talk in talks], turns + 1)
-        columns = {AGENT: (hit.astype(np.float64), took.astype(np.float64))}
+        turns, k = np.array([talk.turns for talk in talks]), self._limit(talks)
+        columns = {AGENT: _success(talks)}
         columns |= {name: _expected(of, turns) for name, of in self._chances(talks, seed).items()}
-        limits = set(turns.tolist())
-        k = limits.pop() if len(limits) == 1 else None
-        users = [talk.user for talk in talks]
+        users = [talk.case[0] for talk in talks]
         for name, values in columns.items():
-            for metric, of in zip((HIT, AT), values, strict=True):
+            for metric, of in values.items():
                 yield Result(self.name, name, metric, k, *bootstrap(of, users, seed=seed), 1)
 
     def _work(self, seed: int) -> Iterator[Result]:
         """What the agent's talks took, all of them."""
         answered = [talk for talk in self._talks if talk.answered]
+        planned = [talk for talk in answered if talk.planned]
         judged = [talk for talk in self._talks if talk.verdicts.total()]
         columns = {
             CALLS: (answered, [talk.calls / talk.answered for talk in answered]),
-            ERRORS: (answered, [float(talk.errors.total()) for talk in answered]),
+            ERRORS: (planned, [float(talk.errors.total()) for talk in planned]),
             ACCEPTED: (judged, [talk.verdicts["accepted"] / talk.verdicts.total() for talk in judged]),
             **{f"ended by {how}": (self._talks, [float(it.how == how) for it in self._talks]) for how in ENDS},
         }
         for metric, (talks, values) in columns.items():
             if talks:
-                interval = bootstrap(values, [talk.user for talk in talks], seed=seed)
+                interval = bootstrap(values, [talk.case[0] for talk in talks], seed=seed)
                 yield Result(self.name, AGENT, metric, None, *interval, 1)
 
     def _chances(self, talks: Sequence[Talk], seed: int) -> dict[str, NDArray[np.float64]]:
@@ -140,45 +162,56 @@ class ConverseReading:
     def _notes(self) -> Iterator[str]:
         errors = sum((talk.errors for talk in self._talks), Counter[str]())
         verdicts = sum((talk.verdicts for talk in self._talks), Counter[str]())
-        for what, counts in (("tool errors", errors), ("verdicts of the critic", verdicts)):
+        planned = any(talk.planned for talk in self._talks)
+        for what, counts in (("tool errors", errors), ("verdicts of the critic", verdicts)) if planned else ():
             told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
             yield f"{self.name}: {what} in {len(self._talks)} conversations: {told or 'none'}"
         for mark, text in (("named", "name the target"), ("told too much", "tell more than three things at a time")):
-            marked = [talk.user for talk in self._talks if mark in talk.marks]
+            marked = [talk.case[0] for talk in self._talks if mark in talk.marks]
             if marked:
-                yield f"{self.name}: {len(marked)} users {text}, however often they are asked again ({named(marked)})"
+                yield (
+                    f"{self.name}: conversations in which users {text}, however often they are asked again: "
+                    f"{len(marked)} ({named(marked)})"
+                )
+        titles = sum((talk.titles for talk in self._talks), Counter[str]())
+        if titles:
+            told = ", ".join(f"{name} {count}" for name, count in sorted(titles.items()))
+            yield f"{self.name}: titles in vain: {told}"
+        apart = Counter((talk.how == "hit", bool(talk.named)) for talk in self._counted())
+        if apart[True, False] or apart[False, True]:
+            yield (
+                f"{self.name}: by the text of the replies {apart[False, True]} conversations hit that do not by item "
+                f"id, and {apart[True, False]} do not that do"
+            )
         failed = Counter(talk.failure for talk in self._talks if talk.how == "error")
         for failure, count in sorted(failed.items()):
             yield f"{self.name}: {count} conversations ended by an error ({failure})"
 
 
-def drawn_by_weight(weights: NDArray[np.float64], k: int, seed: int) -> NDArray[np.float64]:
-    """How often each item is among ``k`` that are drawn one by one, by weight, without replacement.
-
-    The first ``k`` arrivals of clocks that run at the rate of the weights are such a sample. What weighs nothing is
-    never drawn.
-    """
-    rates = np.where(weights > 0, weights, np.nan)
-    generator = np.random.default_rng(seed)
-    counts = np.zeros(len(weights))
-    k = min(k, int(np.count_nonzero(weights > 0)))
-    batch = max(1, _CELLS // len(weights))
-    for done in range(0, DRAWS, batch):
-        arrivals = generator.exponential(size=(min(batch, DRAWS - done), len(weights))) / rates
-        first = np.argsort(arrivals, axis=1)[:, :k]  # NaN comes last
-        counts += np.bincount(first.ravel(), minlength=len(weights))
-    return counts / DRAWS
+def _success(talks: Sequence[Talk]) -> dict[str, NDArray[np.float64]]:
+    """Hit and AT of each conversation, by item ids and by texts."""
+    turns = np.array([talk.turns for talk in talks])
+    found = [talk.ended if talk.how == "hit" else 0 for talk in talks], [talk.named for talk in talks]
+    columns: dict[str, NDArray[np.float64]] = {}
+    for (hit, at), ended in zip(((HIT, AT), (TEXT_HIT, TEXT_AT)), map(np.array, found), strict=True):
+        columns[hit] = (ended > 0).astype(np.float64)
+        columns[at] = np.where(ended > 0, ended, turns + 1).astype(np.float64)
+    return columns
 
 
-def _expected(chance: NDArray[np.float64], turns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _expected(chance: NDArray[np.float64], turns: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
     """Hit and AT of one whose every turn hits with this chance: AT is 1 + the sum of the chances to go on."""
     missed = 1 - chance
     at = [sum(miss**turn for turn in range(limit + 1)) for miss, limit in zip(missed, turns.tolist(), strict=True)]
-    return 1 - missed**turns, np.array(at, np.float64)
+    return {HIT: 1 - missed**turns, AT: np.array(at, np.float64)}
 
 
-def _talk(turns: Sequence[EventLine]) -> Talk:
+def _talk(turns: Sequence[EventLine], case: Case, title: str) -> Talk:
     """A conversation that has come to its end, from its turns."""
+    told = [[it.body["text"] for it in line.messages if it.kind == "reply"][-1:] for line in turns]
+    saying = [
+        line.data["turn"] for line, texts in zip(turns, told, strict=True) for it in texts if textual.named(it, title)
+    ]
     messages = [message for line in turns for message in line.messages]
     bodies = {kind: [it.body for it in messages if it.kind == kind] for kind in ("plan", "verdict", "end")}
     data = turns[-1].data
@@ -189,16 +222,25 @@ def _talk(turns: Sequence[EventLine]) -> Talk:
     unread = sum(unit.startswith("critic/") and outcome != "ok" for unit, outcome in units)
     verdicts = Counter("accepted" if body["accepted"] else "rejected" for body in bodies["verdict"])
     return Talk(
-        user=data["user"],
-        target=data["item"],
+        case=case.key,
+        target=case.target,
         turns=data["turns"],
         k=data["k"],
         how=end["how"],
         ended=end["turns"],
+        named=min(saying, default=0),
         marks=tuple(end["marks"]),
         calls=sum(calls),
         answered=sum(map(bool, calls)),
+        planned=bool(bodies["plan"]),
         errors=Counter(work["code"] for body in bodies["plan"] for work in body["work"] if work["code"]),
         verdicts=verdicts + Counter({"unreadable": unread}),
+        titles=_in_vain(messages),
         failure=first_failure(turns[-1]),
     )
+
+
+def _in_vain(messages: Sequence[MessageLine]) -> Counter[str]:
+    """The titles that a model named which are no candidate, by what they are."""
+    bodies = [message.body for message in messages if message.kind == "reply"]
+    return Counter({name: count for name in _IN_VAIN if (count := sum(len(body.get(name, ())) for body in bodies))})

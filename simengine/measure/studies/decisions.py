@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 
 from simengine.measure.results import Result
-from simengine.measure.statistics import bootstrap_columns
+from simengine.measure.statistics import bootstrap_columns, means_of_each
 from simengine.runlog import EventLine
 
 Decisions: TypeAlias = Mapping[str, bool]
-"""What one user decided, by condition."""
+"""What one user decided in one test case, by condition."""
 
 DECIDERS = "test users"
 YES, TO_YES, TO_NO = "yes", "no->yes", "yes->no"
@@ -32,18 +32,24 @@ def first_failure(line: EventLine) -> str:
 
 
 def shares(
-    stage: str, said: Sequence[Decisions], conditions: Sequence[str], contrasts: Sequence[tuple[str, str]], seed: int
+    stage: str,
+    said: Mapping[tuple[str, int], Decisions],
+    conditions: Sequence[str],
+    contrasts: Sequence[tuple[str, str]],
+    seed: int,
 ) -> list[Result]:
     """The share of yes before and under each condition, then the contrasts, all over the same users and resamples.
 
-    Every user has decided ``before`` and under each condition. ``no->yes`` and ``yes->no`` are the shares of all users
-    whose minds changed that way, so that the one less the other is the difference to before. A contrast is the mean of
-    the users' differences, yes counting 1: the first condition less the second. Nothing without users.
+    ``said`` are the decisions of each test case, named by user and number: ``before`` and under each condition. A user
+    counts by the mean of his cases. ``no->yes`` and ``yes->no`` are the shares of all decisions that changed that way,
+    so that the one less the other is the difference to before. A contrast is the mean of the differences, yes counting
+    1: the first condition less the second. Nothing without cases.
     """
     if not said:
         return []
-    columns = dict(_columns(said, conditions, contrasts))
-    intervals = bootstrap_columns(np.array(list(columns.values()), np.float64).T, seed=seed)
+    columns, users = dict(_columns(list(said.values()), conditions, contrasts)), [user for user, _ in said]
+    by_user = np.column_stack([means_of_each(column, users) for column in columns.values()])
+    intervals = bootstrap_columns(by_user, seed=seed)
     return [
         Result(stage, DECIDERS, metric, None, *interval, 1, group)
         for (group, metric), interval in zip(columns, intervals, strict=True)
@@ -59,11 +65,11 @@ def named(users: Sequence[str]) -> str:
 def _columns(
     said: Sequence[Decisions], conditions: Sequence[str], contrasts: Sequence[tuple[str, str]]
 ) -> Iterator[tuple[tuple[str, str], list[float]]]:
-    """One number a user, by group and metric."""
-    yield (BEFORE, YES), [float(user[BEFORE]) for user in said]
+    """One number a case, by group and metric."""
+    yield (BEFORE, YES), [float(case[BEFORE]) for case in said]
     for condition in conditions:
-        yield (condition, YES), [float(user[condition]) for user in said]
-        yield (condition, TO_YES), [float(user[condition] and not user[BEFORE]) for user in said]
-        yield (condition, TO_NO), [float(user[BEFORE] and not user[condition]) for user in said]
+        yield (condition, YES), [float(case[condition]) for case in said]
+        yield (condition, TO_YES), [float(case[condition] and not case[BEFORE]) for case in said]
+        yield (condition, TO_NO), [float(case[BEFORE] and not case[condition]) for case in said]
     for first, second in contrasts:
-        yield (f"{first} - {second}", YES), [float(user[first]) - float(user[second]) for user in said]
+        yield (f"{first} - {second}", YES), [float(case[first]) - float(case[second]) for case in said]

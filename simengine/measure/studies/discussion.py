@@ -10,8 +10,9 @@ import numpy as np
 
 from simengine.data import Dataset
 from simengine.measure import figures
+from simengine.measure.logged import case_of
 from simengine.measure.results import Result
-from simengine.measure.statistics import bootstrap_columns
+from simengine.measure.statistics import bootstrap_columns, means_of_each
 from simengine.measure.studies.decisions import (
     BEFORE,
     YES,
@@ -33,14 +34,15 @@ ENDS = ("goodbye", "limit", "failed")
 class DiscussionReading:
     """Reads how a talk with one who has the item changes the buyer's decision (section C.2.2).
 
-    Decisions are over the users who decided before and after. Turns and ends are over all talks that began, those that
-    failed among them. What is skipped are test cases without both decisions, each once, by the first reason.
+    Decisions are over the test cases in which the user decided before and after. Turns and ends are over all talks that
+    began, those that failed among them. What is skipped are test cases without both decisions, each once, by the first
+    reason.
     """
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.name = name
-        self._said: dict[str, Decisions] = {}
-        self._talks: dict[str, tuple[int, str]] = {}
+        self._said: dict[tuple[str, int], Decisions] = {}
+        self._talks: dict[tuple[str, int], tuple[int, str]] = {}
         self._skipped: Counter[str] = Counter()
         self._alone: list[str] = []
         self._lost: list[str] = []
@@ -51,18 +53,18 @@ class DiscussionReading:
             self._alone.append(line.data["user"])
             self._skipped["no past adopter"] += 1
         elif line.kind == f"{self.name}.talk":
-            said, user = decisions(line), line.data["user"]
+            said, case = decisions(line), case_of(line)
             if BEFORE in said and AFTER in said:
-                self._said[user] = said
+                self._said[case] = said
             else:
-                self._lost.append(user)
+                self._lost.append(line.data["user"])
                 self._skipped[first_failure(line) or "no decision"] += 1
             if "turn/1" in line.units:
-                self._talks[user] = _talk(line)
+                self._talks[case] = _talk(line)
 
     def found(self, seed: int) -> Found:
         """Shares of yes before and after with their paired difference; turns of a talk, and shares of its ends."""
-        results = shares(self.name, list(self._said.values()), (AFTER,), ((AFTER, BEFORE),), seed)
+        results = shares(self.name, self._said, (AFTER,), ((AFTER, BEFORE),), seed)
         return Found([*results, *self._ends(seed)], dict(self._skipped), list(self._notes()))
 
     def draw(self, found: Found, path: Path) -> None:
@@ -84,7 +86,9 @@ class DiscussionReading:
         if not self._talks:
             return []
         rows = [[float(turns), *(float(end == how) for how in ENDS)] for turns, end in self._talks.values()]
-        intervals = bootstrap_columns(np.array(rows), seed=seed)
+        users = [user for user, _ in self._talks]
+        by_user = np.column_stack([means_of_each(column, users) for column in zip(*rows, strict=True)])
+        intervals = bootstrap_columns(by_user, seed=seed)
         return [
             Result(self.name, TALKS, metric, None, *interval, 1, TALKS)
             for metric, interval in zip(("turns", *ENDS), intervals, strict=True)

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from simengine.measure.audit import Audit
+from simengine.measure.compare import PerCase
 from simengine.measure.permutation import Compared
 from simengine.measure.results import Result
 from simengine.runlog import EventLine
+
+
+class Spoken(msgspec.Struct, frozen=True):
+    """One turn of a talk with a person: what he said, what was replied to it, and the titles recommended with it.
+
+    ``tools`` are those that the recommender used for the reply, in their order, each with its error in brackets where
+    it failed. ``failure`` says why there is no reply.
+    """
+
+    turn: int
+    said: str
+    reply: str
+    items: list[str]
+    tools: list[str]
+    failure: str = ""
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -21,6 +38,7 @@ class Found(msgspec.Struct, frozen=True):
     notes: what a reader of the numbers must know, a sentence each.
     compared: each ranker held against the agents', of a stage that ranks.
     audit: what is wrong with the test cases themselves, of a stage that ranks.
+    talk: what was said with a person, of a stage in which one speaks.
     """
 
     results: list[Result]
@@ -28,6 +46,7 @@ class Found(msgspec.Struct, frozen=True):
     notes: list[str] = []
     compared: list[Compared] = []
     audit: Audit | None = None
+    talk: list[Spoken] = []
 
 
 class Reading(Protocol):
@@ -41,3 +60,13 @@ class Reading(Protocol):
 
     def draw(self, found: Found, path: Path) -> None:
         """Draw the study's figure into a PNG file."""
+
+
+@runtime_checkable
+class PairedReading(Reading, Protocol):
+    """A reading whose values can be held against those of another run, test case by test case."""
+
+    name: str
+
+    def per_case(self) -> Iterator[tuple[str, str, PerCase]]:
+        """What is compared: a key that both runs have, what reports call it, and its values."""

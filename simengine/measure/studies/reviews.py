@@ -8,6 +8,7 @@ from pathlib import Path
 
 from simengine.data import Dataset
 from simengine.measure import figures
+from simengine.measure.logged import case_of
 from simengine.measure.studies.decisions import (
     BEFORE,
     YES,
@@ -31,13 +32,13 @@ CONTRASTS = (
 class ReviewsReading:
     """Reads how decisions change with the sign of reviews and the likeness of their writers (section 3.4.1).
 
-    All numbers are over the same users: those who decided before and under all four conditions. What is skipped are
-    the other test cases, each once, by the first reason.
+    All numbers are over the same test cases: those with decisions before and under all four conditions. What is skipped
+    are the other test cases, each once, by the first reason.
     """
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.name = name
-        self._said: dict[str, Decisions] = {}
+        self._said: dict[tuple[str, int], Decisions] = {}
         self._skipped: Counter[str] = Counter()
         self._few: list[str] = []
         self._lost: list[str] = []
@@ -54,14 +55,14 @@ class ReviewsReading:
         elif line.kind == f"{self.name}.read":
             said = decisions(line)
             if all(condition in said for condition in (BEFORE, *CONDITIONS)):
-                self._said[line.data["user"]] = said
+                self._said[case_of(line)] = said
             else:
                 self._lost.append(line.data["user"])
                 self._skipped[first_failure(line) or "no decision"] += 1
 
     def found(self, seed: int) -> Found:
         """Shares of yes and changes of mind by condition; differences to before, and similar less dissimilar."""
-        results = shares(self.name, list(self._said.values()), CONDITIONS, CONTRASTS, seed)
+        results = shares(self.name, self._said, CONDITIONS, CONTRASTS, seed)
         return Found(results, dict(self._skipped), list(self._notes()))
 
     def draw(self, found: Found, path: Path) -> None:

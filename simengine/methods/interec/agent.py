@@ -1,7 +1,8 @@
 """InteRecAgent: a recommender that plans how to use tools, does so, replies, and reflects (arXiv 2308.16505).
 
 One such agent belongs to one conversation. What it remembers are slots of the conversation's venue: the ``dialogue`` of
-accepted exchanges, the ``profile`` of the user, the ``bus`` and the ``tracker`` of the last attempt.
+accepted exchanges, the ``profile`` that each has added to, what is left ``long_term`` of those that are forgotten, the
+``bus`` and the ``tracker`` of the last attempt.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from simengine.data import Dataset
-from simengine.kernel import Agent, Context, Event
+from simengine.kernel import Agent, Context, Event, Version
 from simengine.llm.prompts import Slot
-from simengine.methods.interec import demonstrations
-from simengine.methods.interec.exchange import DIALOGUE, PROFILE, STEPS, USER, Answer, Desk, Exchange, Heard
-from simengine.methods.interec.profile import Profile
+from simengine.methods.interec.bare import Bare
+from simengine.methods.interec.baseline import Recommender
+from simengine.methods.interec.chat_rec import ChatRec
+from simengine.methods.interec.demonstrations import Demonstrations
+from simengine.methods.interec.exchange import STEPS, Answer, Desk, Exchange, Heard
+from simengine.methods.interec.memory import PIECES, USER, Memory
 from simengine.methods.interec.seeker import HISTORY, histories
 from simengine.methods.interec.settings import InteRecSettings
 from simengine.methods.interec.table import build
@@ -32,9 +34,9 @@ class InteRec:
         self.settings = settings
         self.table = build(dataset)
         self._dataset = dataset
-        self._asker = asker
         self._histories = histories(dataset, self.table)
-        self._said = {"data": dataset.digest, "preference": f"{settings.preference} {seed}"}
+        said = {"data": dataset.kept(), "preference": f"{settings.preference} {seed}"}
+        self._recommender = _recommender(Desk(settings, asker, self.table, said), dataset)
         self.handlers: Mapping[str, Handler] = {}
         self.calls: Mapping[str, tuple[int, int]] = {}
         self.word_limits: Mapping[tuple[str, str], int] = {}
@@ -59,36 +61,51 @@ class InteRec:
 
     def turn_calls(self) -> tuple[int, int]:
         """The fewest and the most model calls of one turn, where every reply can be read."""
-        critic = min(self.settings.reflection, 1)
-        step = self.settings.planning == "step_by_step"
-        return 2 + critic, (1 + self.settings.reflection) * ((STEPS if step else 1) + 1 + critic)
+        return self._recommender.turn_calls()
 
-    # -- one turn ---------------------------------------------------------------------------------------------------
+    async def answer(self, context: Context, heard: Heard) -> Answer | None:
+        """What is said to the user in a turn; none where no reply could be had."""
+        return await self._recommender.answer(context, heard)
+
+
+class Planner:
+    """The agent itself: it plans, uses tools, replies and reflects."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._demonstrations = Demonstrations(desk.settings.pairs)
+        self._memory = Memory(desk.asker, desk.settings.window, long_term=desk.settings.long_term)
+
+    def turn_calls(self) -> tuple[int, int]:
+        """The fewest and the most model calls of one turn, where every reply can be read."""
+        settings = self._desk.settings
+        critic = min(settings.reflection, 1)
+        step = settings.planning == "step_by_step"
+        distilled = PIECES if settings.long_term else 0
+        return 2 + critic, distilled + (1 + settings.reflection) * ((STEPS if step else 1) + 1 + critic)
 
     async def answer(self, context: Context, heard: Heard) -> Answer | None:
         """What is said to the user in a turn; none where no reply could be had. See :class:`Exchange`."""
-        venue = heard.venue
-        said = await context.entries(venue, DIALOGUE, by=venue)
-        kept = await context.entries(venue, PROFILE, by=venue)
-        lines = [str(entry.value) for entry in said]
-        own = [line for line in lines if line.startswith(USER)]
+        recalled = await self._memory.recall(context, heard.venue)
+        own = [line for line in recalled.lines if line.startswith(USER)]
         shown: dict[str, Slot] = {
-            "dialogue": tuple(lines),
+            "dialogue": recalled.lines,
             "request": heard.text,
-            "columns": tuple(map(str, self.table.describe(" ".join([*own, heard.text])))),
-            "demonstrations": await self._demonstrations(context, heard),
+            "columns": tuple(map(str, self._desk.table.describe(" ".join([*own, heard.text])))),
+            "demonstrations": await self._demonstrations.near(
+                context, self._desk.asker, heard.text, self._desk.settings.demonstrations
+            ),
         }
-        desk = Desk(self.settings, self._asker, self.table, self._said)
-        profile = msgspec.convert(kept[-1].value, Profile) if kept else Profile()
-        return await Exchange(desk, context, heard, shown, profile, [heard.message, *kept, *said]).run()
+        because: list[str | Version] = [heard.message, *recalled.versions]
+        return await Exchange(self._desk, context, heard, shown, recalled.profile, because).run()
 
-    async def _demonstrations(self, context: Context, heard: Heard) -> tuple[str, ...]:
-        """The nearest demonstrations; none where there are to be none, or the nearest cannot be told."""
-        if not self.settings.demonstrations:
-            return ()
 
-        async def find(inner: Context) -> list[int]:
-            return await self._asker.nearest(inner, heard.text, demonstrations.REQUESTS)
-
-        found = await context.unit("nearest", find)
-        return demonstrations.shown(found.value[: self.settings.demonstrations]) if found.ok else ()
+def _recommender(desk: Desk, dataset: Dataset) -> Recommender:
+    """Who answers in the talks of this method."""
+    match desk.settings.recommender:
+        case "agent":
+            return Planner(desk)
+        case "bare":
+            return Bare(desk)
+        case "chat_rec":
+            return ChatRec(desk, dataset)

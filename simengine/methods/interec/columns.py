@@ -21,7 +21,7 @@ LONGEST = 1000
 BAR = "|"
 
 _DATES = ("%Y-%m-%d", "%m/%d/%Y", "%Y/%m/%d", "%b %d, %Y", "%B %d, %Y", "%d %b, %Y", "%d %B %Y")
-_MONTHS = ("%Y-%m", "%b %Y", "%B %Y")
+_MONTHS = ("%Y-%m", "%Y/%m", "%b %Y", "%B %Y")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _TITLE_YEAR = re.compile(r"\s*\(((?:1[89]|20)\d\d)\)\s*\Z")
 _SEPARATOR = re.compile(r"\s*[;|]\s*")

@@ -9,7 +9,20 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
+from simengine.kernel import Context
 from simengine.methods.interec import reply
+from simengine.methods.interec.plan import Plan
+from simengine.methods.turn import Asker
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A request and the plan that serves it."""
+
+    request: str
+    plan: Plan
+
 
 _SEED: tuple[tuple[str, list[tuple[str, dict[str, Any]]]], ...] = (
     ("Thank you very much, that is all for now.", []),
@@ -87,16 +100,34 @@ _SEED: tuple[tuple[str, list[tuple[str, dict[str, Any]]]], ...] = (
     ),
 )  # fmt: skip
 
-REQUESTS: tuple[str, ...] = tuple(request for request, _ in _SEED)
-"""The requests, by which the nearest are found."""
+
+def _pair(request: str, steps: Sequence[tuple[str, dict[str, Any]]]) -> Pair:
+    written = [{"tool": tool, "input": given} for tool, given in steps]
+    return Pair(request, reply.read(json.dumps({"thought": "", "steps": written})))
 
 
-def shown(at: Sequence[int]) -> tuple[str, ...]:
-    """The demonstrations at these places, as a prompt shows them: the request, then the plan as a reply holds it."""
-    return tuple(f"Request: {_SEED[it][0]}\nPlan: {plan(it)}" for it in at)
+SEED: tuple[Pair, ...] = tuple(_pair(request, steps) for request, steps in _SEED)
+"""The pairs of our own writing."""
 
 
-def plan(at: int) -> str:
-    """The plan of one demonstration, as JSON."""
-    steps = [{"tool": tool, "input": given} for tool, given in _SEED[at][1]]
-    return reply.write(reply.read(json.dumps({"thought": "", "steps": steps})))
+class Demonstrations:
+    """The pairs that can be shown: the seed set, and behind it ``more``. ``requests`` are theirs, to be found by."""
+
+    def __init__(self, more: Sequence[Pair] = ()) -> None:
+        self._pairs = (*SEED, *more)
+        self.requests = tuple(pair.request for pair in self._pairs)
+
+    async def near(self, context: Context, asker: Asker, request: str, count: int) -> tuple[str, ...]:
+        """The pairs nearest to a request, as prompts show them; none where the nearest cannot be told."""
+        if not count:
+            return ()
+
+        async def find(inner: Context) -> list[int]:
+            return await asker.nearest(inner, request, self.requests)
+
+        found = await context.unit("nearest", find)
+        return self.shown(found.value[:count]) if found.ok else ()
+
+    def shown(self, at: Sequence[int]) -> tuple[str, ...]:
+        """The pairs at these places, as a prompt shows them: the request, then the plan as a reply holds it."""
+        return tuple(f"Request: {self._pairs[it].request}\nPlan: {reply.write(self._pairs[it].plan)}" for it in at)

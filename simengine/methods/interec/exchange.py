@@ -17,6 +17,7 @@ from simengine.llm.task import Task
 from simengine.methods.interec import reply
 from simengine.methods.interec.bus import Bus, Candidates, Record, Snapshot
 from simengine.methods.interec.faults import Fault
+from simengine.methods.interec.memory import accept
 from simengine.methods.interec.plan import Plan, Step, refuse
 from simengine.methods.interec.profile import Profile, with_profile
 from simengine.methods.interec.results import Fetched, Rows
@@ -24,14 +25,12 @@ from simengine.methods.interec.settings import InteRecSettings
 from simengine.methods.interec.table import ItemTable
 from simengine.methods.interec.tasks import CRITIC, PLAN, REPLY, STEP, Planned
 from simengine.methods.interec.workshop import carry_out
-from simengine.methods.turn import Asker, keep, remember, tell
+from simengine.methods.turn import Asker, remember, tell
 
 PLANNED, REPLIED, JUDGED = "plan", "reply", "verdict"
 """The kinds of the messages that an agent leaves: a plan and what came of it, a reply, the critic's verdict on both."""
-DIALOGUE, PROFILE, BUS, TRACKER = "dialogue", "profile", "bus", "tracker"
-"""The slots of a conversation's venue."""
-USER, RECOMMENDER = "User: ", "Recommender: "
-"""How the lines of a dialogue begin."""
+BUS, TRACKER = "bus", "tracker"
+"""Slots of a conversation's venue: the candidates and the records of the last attempt."""
 STEPS = 5
 """Calls that the step-by-step way may make for one attempt."""
 
@@ -86,7 +85,7 @@ class Exchange:
         self._heard = heard
         self._shown = shown
         self._known = profile
-        self._profile = profile
+        self._learnt = Profile()
         self._because = list(because)
         self._at = Snapshot()
         self._first = 0  # of the tracker's records, the first of this attempt
@@ -123,7 +122,7 @@ class Exchange:
     def _begin_anew(self) -> None:
         self._at = Snapshot(records=self._at.records)
         self._first = len(self._at.records)
-        self._profile, self._plan = self._known, Plan()
+        self._learnt, self._plan = Profile(), Plan()
 
     async def _act(self, name: str) -> None:
         """Plan and use the tools: all at once, or step by step until something is fetched."""
@@ -148,9 +147,10 @@ class Exchange:
         if said.fault is not None:
             self._refuse(said.text, said.fault)
             return True
-        self._profile = self._known.merged(said.profile)
+        self._learnt = said.profile
         steps = said.plan.steps if whole else said.plan.steps[:1]
-        told = with_profile(msgspec.structs.replace(said.plan, steps=steps), self._profile, self._desk.table)
+        profile = self._known.merged(said.profile)
+        told = with_profile(msgspec.structs.replace(said.plan, steps=steps), profile, self._desk.table)
         plan = bounded(told, self._heard.k)
         if plan.steps:
             await self._use(name, plan)
@@ -229,11 +229,9 @@ class Exchange:
         return message
 
     def _accept(self, answer: Answer) -> None:
-        venue, because = self._heard.venue, [self._heard.message, answer.message]
-        keep(self._context, venue, DIALOGUE, f"{USER}{self._heard.text}", because=because[:1])
-        keep(self._context, venue, DIALOGUE, f"{RECOMMENDER}{answer.text}", because=because[1:])
-        if self._profile != self._known:
-            remember(self._context, venue, PROFILE, msgspec.to_builtins(self._profile), because=because)
+        heard = self._heard
+        because = (heard.message, answer.message)
+        accept(self._context, heard.venue, (heard.text, answer.text), because, self._learnt)
 
     def _told(self, kind: str, attempt: int, body: Mapping[str, object]) -> str:
         """A message of the venue's, who is the recommender, with turn and attempt."""

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from simengine.methods.interec.columns import BAR, COLUMNS
-from simengine.methods.interec.faults import quoted
+from simengine.methods.interec.faults import Fault, quoted
 from simengine.methods.interec.lexer import COMPARISONS, Token
 from simengine.methods.interec.table import ItemTable
 from simengine.methods.interec.vocabulary import Found, Vocabulary
 
 TABLES = ("items", "candidates")
+SOUGHT = 30
+"""Titles and names that a query may ask for in other words than the table's; each is held against all of them."""
 
 _EQUAL = frozenset({"=", "=="})
 _UNEQUAL = frozenset({"<>", "!="})
@@ -74,12 +76,17 @@ class _Operand(NamedTuple):
 
 
 class Values:
-    """Grounds the values of one query; ``missing`` are those that nothing is like, as ``tags 'Roguelyke'``."""
+    """Grounds the values of one query; ``missing`` are those that nothing is like, as ``tags 'Roguelyke'``.
+
+    Raises :class:`Fault` (``too_large``) where more than ``SOUGHT`` have to be sought by likeness.
+    """
 
     def __init__(self, table: ItemTable, tokens: Sequence[Token]) -> None:
         self._table = table
         self._tokens = tokens
         self._out: list[Token] = []
+        self._sought = 0
+        self._lowered: dict[str, list[str]] = {}
         self.missing: list[str] = []
 
     def grounded(self) -> list[Token]:
@@ -162,6 +169,9 @@ class Values:
         known = self._known(column)
         if text in known:
             return text
+        self._sought += 1
+        if self._sought > SOUGHT:
+            raise Fault("too_large", f"the query names more than {SOUGHT} values that are called otherwise here")
         found = self._find(column, text)
         meant = dict.fromkeys(known[at] for at in found.named)
         if len(meant) == 1:
@@ -175,7 +185,9 @@ class Values:
         if not bare or "%" in bare or "_" in bare:
             return text
         asked, first, last = _lower(bare), text.startswith("%"), text.endswith("%")
-        for known in map(_lower, self._known(column)):
+        if column not in self._lowered:
+            self._lowered[column] = list(map(_lower, self._known(column)))
+        for known in self._lowered[column]:
             if known == asked or (asked in known and first and last):
                 return text
             if (first and known.endswith(asked)) or (last and known.startswith(asked)):

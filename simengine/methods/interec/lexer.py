@@ -16,6 +16,9 @@ from simengine.methods.interec.faults import Fault, quoted
 
 TokenKind: TypeAlias = Literal["name", "quoted", "string", "number", "reference", "sign"]
 
+LONGEST = 2000
+"""Characters that a query may have."""
+
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 REFERENCE = re.compile(r"\$(\d{1,6})\.([A-Za-z_]\w*)", re.ASCII)
 COMPARISONS = frozenset({"=", "==", "<>", "!=", "<", ">", "<=", ">="})
@@ -63,9 +66,11 @@ class Token(NamedTuple):
 def cut(sql: str) -> list[Token]:
     """The tokens of one statement, without a semicolon behind it.
 
-    Raises :class:`Fault`: ``empty``, ``comment``, ``several_statements``, ``bad_sql`` for a character or a number that
-    no query needs, or a quote that is not closed.
+    Raises :class:`Fault`: ``too_long``, ``empty``, ``comment``, ``several_statements``, ``bad_sql`` for a character or
+    a number that no query needs, or a quote that is not closed.
     """
+    if len(sql) > LONGEST:
+        raise Fault("too_long", f"the query has {len(sql)} characters, of {LONGEST}")
     tokens: list[Token] = []
     at = 0
     while at < len(sql):

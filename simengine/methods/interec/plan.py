@@ -109,8 +109,6 @@ def _input(number: int, tool: str, raw: Mapping[str, Any]) -> Input:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"]))
         raise Fault("wrong_input", f"step {number}, {tool} {quoted(field)}: {first['msg']}") from None
-    except RecursionError:
-        raise Fault("wrong_input", f"step {number}, {tool}: the input is too deep") from None
 
 
 def _parsed(step: Step) -> dict[str, Any]:

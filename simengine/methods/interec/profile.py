@@ -8,6 +8,7 @@ import msgspec
 
 from simengine.llm.replies import Unreadable
 from simengine.llm.replies.objects import JsonForm
+from simengine.llm.replies.scan import Scan
 from simengine.methods.interec.plan import Plan, Step
 from simengine.methods.interec.table import ItemTable
 
@@ -39,10 +40,10 @@ class Profile(msgspec.Struct, frozen=True):
         )
 
 
-def read(reply: str) -> Profile:
-    """The profile inside a planner's reply; an empty one where there is none that can be read."""
+def profile_of(found: Scan) -> Profile:
+    """The profile that is in the JSON of a planner's reply; an empty one where there is none that can be read."""
     try:
-        fields = _FORM.read(reply) or {}
+        fields = _FORM.of(found)
     except Unreadable:
         return Profile()
     like, dislike, expect = (fields.get(name, ()) for name in _FORM.fields)

@@ -1,39 +1,57 @@
-"""The plan as a reply: how it is written, and how it is read from what a model says, prose and fences left aside."""
+"""The plan as a reply: how it is asked for, how it is written, and how it is read from what a model says."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from simengine.llm.replies import Unreadable
 from simengine.llm.replies.clean import first_words, without_reasoning
+from simengine.llm.replies.lines import one_line
+from simengine.llm.replies.objects import TEXT, TEXTS, Form, folded, strict
+from simengine.llm.replies.scan import Scan, scan
 from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.plan import Plan, Written, check
+from simengine.methods.interec.profile import Profile
+from simengine.methods.interec.tools import TOOLS
 
-_OPENER = re.compile(r"\{\s*(?=[\"'}])|\[\s*(?=\{)")
-_CUT_SHORT = ("Unterminated string", "Invalid \\u")  # what the decoder says of a text that ends inside a string
-_NO_LETTER = re.compile(r"[\W_]+")
 _STEPS = ("steps", "plan")
 _TOOL = ("tool", "name", "toolname", "action")
 _INPUT = ("input", "toolinput", "actioninput", "arguments", "args", "parameters")
 
 
-def write(plan: Plan) -> str:
-    """The reply in the format asked for."""
+def write(plan: Plan, profile: Profile | None = None) -> str:
+    """The reply in the format asked for; plans that are only shown go without a profile."""
     steps = [{"tool": step.tool, "input": json.loads(step.input)} for step in plan.steps]
-    return json.dumps({"thought": plan.thought, "steps": steps}, ensure_ascii=False)
+    known = {} if profile is None else {"profile": msgspec.to_builtins(profile)}
+    return json.dumps({"thought": plan.thought, **known, "steps": steps}, ensure_ascii=False)
 
 
 def read(reply: str) -> Plan:
-    """The checked plan of a reply.
+    """The checked plan of a reply. Raises like :func:`scanned` and :func:`plan_of`."""
+    return plan_of(scanned(reply))
+
+
+def scanned(reply: str) -> Scan:
+    """The JSON of a reply, prose and fences left aside. Raises :class:`Unreadable` where there is none."""
+    answer = without_reasoning(reply)
+    found = scan(answer, lists=True)
+    if found is None:
+        raise Unreadable("incomplete", f"there is no JSON object with steps in {first_words(answer)}")
+    return found
+
+
+def plan_of(found: Scan) -> Plan:
+    """The checked plan that is in a reply's JSON.
 
     It is the first object that has ``steps``, wherever it stands, or the first list of steps. Raises
-    :class:`Unreadable` where there is none (``malformed``, ``truncated``, ``incomplete``, ``empty``), or where several
-    say different things (``repeated``); and :class:`Fault` where there is one that is not to be carried out.
+    :class:`Unreadable` where there is none (``malformed``, ``truncated``, ``incomplete``), or where several say
+    different things (``repeated``); and :class:`Fault` where there is one that is not to be carried out.
     """
-    written = _written(without_reasoning(reply))
+    written = found.one(_plan, "no JSON object has steps")
     return check(written.thought, written.steps)
 
 
@@ -47,69 +65,54 @@ class _Found(NamedTuple):
     steps: tuple[Written, ...]
 
 
-def _written(answer: str) -> _Found:
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_once)  # models put line breaks into their strings
-    at, found, broken = 0, None, None
-    while (opener := _OPENER.search(answer, at)) is not None:
-        at = opener.end()  # a plan may stand inside something else
-        try:
-            value, end = decoder.raw_decode(answer, opener.start())
-        except json.JSONDecodeError as error:
-            broken = broken or _broken(answer, error)
-            if broken.reason == "truncated":  # what is inside may be a part of what was to follow
-                break
-        except Unreadable:
-            raise
-        except (ValueError, RecursionError):  # a number of thousands of digits, brackets a thousand deep
-            broken = Unreadable("malformed", f"the JSON cannot be read: {first_words(answer)}")
-            break
-        else:
-            plan = _plan(value)
-            if plan is not None:
-                if found is not None and plan != found:
-                    raise Unreadable("repeated", "the reply holds several plans that are different")
-                at, found = end, plan
-    if found is None:
-        raise broken or Unreadable("incomplete", f"there is no JSON object with steps in {first_words(answer)}")
-    return found
-
-
 def _plan(value: Any) -> _Found | None:
     """The plan that a value is; none where it is something else."""
     if isinstance(value, Mapping):
-        fields = _folded(value)
+        fields = folded(value)
         steps = next((fields[name] for name in _STEPS if isinstance(fields.get(name), list)), None)
         thought = fields.get("thought", "")
         if steps is None:
             return None
-        return _Found(thought if isinstance(thought, str) else "", tuple(map(_one, steps)))
+        return _Found(_kept(thought) if isinstance(thought, str) else "", tuple(map(_one, steps)))
     steps = tuple(map(_one, value))
     return _Found("", steps) if any(step.tool is not None for step in steps) else None
+
+
+def _kept(thought: str) -> str:
+    # JSON can spell lone surrogates, which no file can hold
+    return one_line(thought.encode("utf-8", "replace").decode())
 
 
 def _one(entry: Any) -> Written:
     if not isinstance(entry, Mapping):
         return Written(None)
-    fields = _folded(entry)
+    fields = folded(entry)
     tool, given = (next((fields[it] for it in names if it in fields), None) for names in (_TOOL, _INPUT))
     return Written(tool, given)
 
 
-def _folded(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {_NO_LETTER.sub("", name).casefold(): it for name, it in value.items()}
+def _form() -> Form:
+    """What a planner is held to where a server can hold it: a profile, and steps whose inputs are those of the tools.
+
+    Servers do not hold a tool to its own input, since they take no alternatives that begin with the same field; nor do
+    they all know bounds of numbers and lengths. Both is left to the check of the plan.
+    """
+    inputs: list[dict[str, Any]] = []
+    for tool in TOOLS.values():
+        given = _held(tool.given.model_json_schema())
+        inputs += [] if given in inputs else [given]
+    step = strict({"tool": {**TEXT, "enum": list(TOOLS)}, "input": {"anyOf": inputs}})
+    profile = strict(dict.fromkeys(Profile.__struct_fields__, TEXTS))
+    return Form(strict({"thought": TEXT, "profile": profile, "steps": {"type": "array", "items": step}}))
 
 
-def _broken(answer: str, error: json.JSONDecodeError) -> Unreadable:
-    if error.pos >= len(answer.rstrip()) or error.msg.startswith(_CUT_SHORT):
-        return Unreadable("truncated", "the JSON ends before it is closed")
-    return Unreadable("malformed", f"the JSON cannot be read ({error.msg} at character {error.pos})")
+def _held(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The types and the permitted values of a schema, and nothing else of it."""
+    if "properties" in schema:
+        return strict({name: _held(field) for name, field in schema["properties"].items()})
+    kept = {key: schema[key] for key in ("type", "enum") if key in schema}
+    return {**kept, "items": _held(schema["items"])} if "items" in schema else kept
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object; a name that comes again with another value makes it unreadable."""
-    made: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in made and made[name] != value:
-            raise Unreadable("repeated", f"the field {name!r} comes several times, with different values")
-        made[name] = value
-    return made
+FORM = _form()
+"""The plan in JSON. The prompts ask for it themselves, for answers in text and in JSON alike."""

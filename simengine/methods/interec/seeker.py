@@ -14,8 +14,8 @@ from simengine.llm.replies.lines import one_line
 from simengine.llm.replies.talk import Turn
 from simengine.methods.interec import columns, naming
 from simengine.methods.interec.table import ItemTable
-from simengine.methods.interec.tasks import USER
-from simengine.methods.turn import Asker, tell
+from simengine.methods.interec.tasks import DAY, USER
+from simengine.methods.turn import Asker, remember, tell
 
 HISTORY = "history"
 """The slot of a user that holds the titles of what he has had, one a line, the oldest first."""
@@ -26,6 +26,14 @@ NAMED, TOLD = "named", "told too much"
 CONDITIONS = 3
 """How many conditions a message may tell."""
 
+SHARE, DESCRIBE, CHAT = "share", "describe", "chat"
+"""What a message of a long talk is for (section 4.1, Long-Chat)."""
+
+_INTENTS = {
+    SHARE: "tell of things that you have had and have not told of yet.",
+    DESCRIBE: "tell more of what you want.",
+    CHAT: "just chat for a while; tell nothing of what you want, nor of what you have had.",
+}
 _WARNINGS = {
     NAMED: "Your last message named what you want, which you must not do.",
     TOLD: f"Your last message told more than {CONDITIONS} things of what you want.",
@@ -56,16 +64,19 @@ class Seekers:
         """The conditions that the target of a case meets."""
         return self._known[case.target]
 
-    async def say(self, context: Context, case: Case, heard: Sequence[Version]) -> Said | None:
+    async def say(self, context: Context, case: Case, heard: Sequence[Version], intent: str = "") -> Said | None:
         """What the user says in a turn after ``heard``, the lines so far; none where nothing that he said can be read.
 
-        A message with a slip is asked for again, ``tries`` times in all; then it is taken as it is, and marked.
+        ``intent`` is what the message is for, where that is not the user's own affair. A message with a slip is asked
+        for again, ``tries`` times in all; then it is taken as it is, and marked.
         """
         lines = tuple(str(entry.value) for entry in heard)
+        mine = await self.history(context, case)
         turn: Turn | None = None
         slips: tuple[str, ...] = ()
         for attempt in range(1, self._tries + 1):
-            ask = partial(self._ask, case=case, heard=lines, warning=" ".join(_WARNINGS[it] for it in slips))
+            warning = " ".join(_WARNINGS[it] for it in slips)
+            ask = partial(self._ask, case=case, heard=lines, intent=intent, warning=warning)
             asked = await context.unit(f"say/{attempt}", ask)
             if not asked.ok:
                 return None
@@ -74,18 +85,22 @@ class Seekers:
             if not slips:
                 break
         assert turn is not None
-        (venue, who), mine = context.event.writes, await self._memory(context)
+        venue, who = context.event.writes
         said = {"text": one_line(turn.text), "goodbye": turn.goodbye, "marks": list(slips)}
         message = tell(context, who, venue, SAY, {"turn": context.event.data["turn"], **said}, because=[mine, *heard])
         return Said(one_line(turn.text), turn.goodbye, message, slips)
 
-    async def _ask(self, context: Context, case: Case, heard: tuple[str, ...], warning: str) -> Turn:
-        mine = await self._memory(context)
+    async def day(self, context: Context, titles: Sequence[str], words: int) -> tuple[tuple[str, str], ...]:
+        """A talk of an earlier day, in which the user tells that he has had these (section 4.1, Long-Context)."""
+        return await self._asker.ask(context, DAY, {"history": tuple(titles), "limit": str(words)})
+
+    async def _ask(self, context: Context, case: Case, heard: tuple[str, ...], intent: str, warning: str) -> Turn:
         slots: dict[str, Slot] = {
-            "history": tuple(mine.value.splitlines()),
+            "history": tuple(self._titles[it] for it in case.history),
             "target": self._titles[case.target],
             "conditions": self.known(case),
             "dialogue": heard,
+            "intent": f"{intent}: {_INTENTS[intent]}" if intent else "",
             "warning": warning,
             "limit": str(self._words),
         }
@@ -96,15 +111,18 @@ class Seekers:
         slips = [NAMED] if naming.names(text, self._titles[case.target], others) else []
         return (*slips, TOLD) if naming.held(text, self.known(case)) > CONDITIONS else tuple(slips)
 
-    async def _memory(self, context: Context) -> Version:
+    async def history(self, context: Context, case: Case) -> Version:
+        """What the user of a case has had, a title a line; from one of his cases to the next he has had more."""
         _, who = context.event.writes
-        return await context.read(who, HISTORY, by=who)
+        known = await context.read(who, HISTORY, by=who)
+        had = "\n".join(self._titles[it] for it in case.history)
+        return known if known.value == had else remember(context, who, HISTORY, had, because=[known])
 
 
 def histories(dataset: Dataset, table: ItemTable) -> Mapping[str, str]:
-    """What each user of a test case has had, as the slot ``history`` holds it."""
+    """What each user has had before his first test case, as the slot ``history`` holds it."""
     titles = dict(zip(table.items, table.titles, strict=True))
-    return {case.user: "\n".join(titles[it] for it in case.history) for case in dataset.cases}
+    return {case.user: "\n".join(titles[it] for it in case.history) for case in reversed(dataset.cases)}
 
 
 def _conditions(dataset: Dataset, table: ItemTable) -> Mapping[str, tuple[str, ...]]:

@@ -11,12 +11,15 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from itertools import islice
 
 import msgspec
 
 from simengine.methods.interec.columns import Value
 from simengine.methods.interec.faults import Code, Fault, quoted
 from simengine.methods.interec.grounding import TABLES, Names, Values, renamed, unquoted
+from simengine.methods.interec.growth import growth
 from simengine.methods.interec.lexer import Token, cut, joined, ordered
 from simengine.methods.interec.table import ItemTable
 
@@ -28,8 +31,7 @@ FUNCTIONS = frozenset(_FUNCTIONS_TEXT.split())
 """The functions that a query may use."""
 
 _CURRENT = "current"  # the table of the candidates' ids, behind the view that is called ``candidates``
-_READABLE = frozenset({*TABLES, _CURRENT})
-_CHECK_EVERY = 200  # instructions of SQLite's virtual machine
+_CHECK_EVERY = 50  # instructions of SQLite's virtual machine, one of which can take milliseconds
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 10,
@@ -54,15 +56,16 @@ _TOO_LARGE = re.compile(r"too (?:big|large|many|complex)|exceeds|maximum depth|p
 class Limits(msgspec.Struct, frozen=True):
     """What a query may cost.
 
-    ``characters`` of its text; instructions of SQLite's virtual machine, ``work`` and ``work_per_item`` for each item
-    of the table, which come to the same on every machine; ``seconds`` for what is slow within so few instructions.
-    ``text`` is how many bytes a value or a row may have beyond the longest row of the table.
+    Instructions of SQLite's virtual machine, ``work`` and ``work_per_item`` for each item of the table, which come to
+    the same on every machine; ``seconds`` for what is slow within so few instructions; ``terms`` that it may come to
+    when inner queries are put into outer ones. ``text`` is how many bytes a value or a row may have beyond the longest
+    row of the table, and an answer beyond the whole table.
     """
 
-    characters: int = 2000
     work: int = 100_000
     work_per_item: int = 60
     seconds: float = 2.0
+    terms: int = 300_000
     text: int = 5_000
 
 
@@ -93,11 +96,12 @@ class Fence:
         self._names = Names(table)
         self._connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)
         self._connection.deserialize(table.image)
-        self._connection.execute("PRAGMA temp_store = MEMORY")
+        self._connection.execute("PRAGMA temp_store = FILE")  # what is sorted may be far larger than the table
         self._connection.execute(f"CREATE TEMP TABLE {_CURRENT} (id INTEGER PRIMARY KEY)")
         for limit, value in _LIMITS.items():
             self._connection.setlimit(limit, value)
-        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, table.longest + self._limits.text)
+        self._widest = table.longest + self._limits.text
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._widest)
         self._denied: tuple[Code, str] | None = None
         self._stopped: Code | None = None
 
@@ -115,8 +119,6 @@ class Fence:
         Raises :class:`Fault` with a code of the text, of the work, or ``not_found`` where it asks for a column or a
         table that is not there, or for nothing but values that are not.
         """
-        if len(sql) > self._limits.characters:
-            raise Fault("too_long", f"the query has {len(sql)} characters, of {self._limits.characters}")
         tokens = unquoted(cut(sql))
         if not tokens[0].says("SELECT", "WITH"):
             raise Fault(*_CHANGES)
@@ -127,7 +129,7 @@ class Fence:
             self._shut()
             values = Values(self._table, self._compiled(tokens))
             final = values.grounded()
-            columns, found = self._run(joined(final), rows + 1)
+            columns, found = self._run(self._bounded(final), rows + 1)
         finally:
             self._open()
         if values.missing and not any(value is not None and value != 0 for row in found for value in row):
@@ -151,13 +153,14 @@ class Fence:
         self._connection.set_authorizer(None)
         self._connection.execute("PRAGMA query_only = OFF")
 
-    def _authorise(self, action: int, first: str | None, second: str | None, base: str | None, _: str | None) -> int:
+    def _authorise(self, action: int, first: str | None, second: str | None, base: str | None, by: str | None) -> int:
         """Permit what is listed above; of what is not, keep the first for the fault."""
+        readable = first in TABLES or (first == _CURRENT and by == "candidates")
         # the rows of an inner query as they are counted: no column, no database, and by no name of SQLite's own
         inner = not base and not second and not (first or "").lower().startswith("sqlite_")
         permitted = (
             action == sqlite3.SQLITE_SELECT
-            or (action == sqlite3.SQLITE_READ and (first in _READABLE or inner))
+            or (action == sqlite3.SQLITE_READ and (readable or inner))
             or (action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS)
         )
         if permitted:
@@ -172,11 +175,17 @@ class Fence:
         """The tokens with unknown names of columns and tables grounded, until SQLite can compile them."""
         for _ in range(len(tokens)):
             try:
-                self._execute(f"EXPLAIN {joined(tokens)}")
+                self._execute(f"EXPLAIN {self._bounded(tokens)}")
                 return tokens
             except sqlite3.Error as error:
                 tokens = self._repaired(tokens, error)
         raise Fault("bad_sql", "the names of the query cannot be settled")
+
+    def _bounded(self, tokens: Sequence[Token]) -> str:
+        """The query that the tokens make, if SQLite can be trusted to compile it in bounded time and space."""
+        if growth(tokens) > self._limits.terms:
+            raise Fault("too_large", "the query uses its inner queries too often; write it with fewer of them")
+        return joined(tokens)
 
     def _repaired(self, tokens: list[Token], error: sqlite3.Error) -> list[Token]:
         unknown = _NO_SUCH.match(str(error))
@@ -202,13 +211,23 @@ class Fence:
 
         self._connection.set_progress_handler(check, _CHECK_EVERY)
         try:
-            cursor = self._execute(sql)
-            found = cursor.fetchmany(rows)
-            cursor.close()
+            with closing(self._execute(sql)) as cursor:
+                columns = tuple(described[0] for described in cursor.description or ())
+                return columns, self._fetched(cursor, rows)
         except sqlite3.Error as error:
             raise self._fault(error) from None
-        columns = tuple(described[0] for described in cursor.description or ())
-        return columns, tuple(tuple(map(_plain, row)) for row in found)
+
+    def _fetched(self, cursor: sqlite3.Cursor, rows: int) -> tuple[tuple[Value, ...], ...]:
+        """The first rows, none of them wider than one can be inside SQLite, and all no larger than the table."""
+        found: list[tuple[Value, ...]] = []
+        room = len(self._table.image) + self._limits.text
+        for row in islice(cursor, rows):
+            found.append(tuple(map(_plain, row)))
+            width = sum(len(value) for value in found[-1] if isinstance(value, str))
+            room -= width
+            if width > self._widest or room < 0:
+                raise Fault("too_large", "the query gives too much text; ask for fewer columns")
+        return tuple(found)
 
     def _execute(self, sql: str) -> sqlite3.Cursor:
         self._denied = self._stopped = None

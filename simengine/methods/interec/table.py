@@ -20,7 +20,7 @@ from simengine.methods.interec.vocabulary import THRESHOLD, Titles, Vocabulary
 SHOWN = 5
 """How many values of a column of tags or names are shown that are near a request, and how many others."""
 
-_STRETCH = 3  # words of a request that are looked at together, at most
+_STRETCH = 5  # words of a request that are looked at together, at most
 _TYPES: Mapping[Kind, str] = {"id": "INTEGER PRIMARY KEY", "title": "TEXT NOT NULL", "number": "REAL"}
 _TEXTS = ("brand", "developer", "publisher", "description")
 _LISTED: frozenset[Kind] = frozenset({"tags", "text"})

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from simengine.llm.prompts import Slot
-from simengine.llm.replies import Unreadable, decision, talk
-from simengine.llm.replies.clean import clean, first_words
-from simengine.llm.replies.lines import one_line, unwrap
+from simengine.llm.replies import Unreadable, decision, dialogue, message, talk
+from simengine.llm.replies.clean import first_words
+from simengine.llm.replies.objects import JsonForm
 from simengine.llm.task import Json, Slots, Task
 from simengine.methods.interec import profile, reply
 from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.plan import Plan
 from simengine.methods.interec.profile import Profile
-
-_MESSAGE = re.compile(r"^\W*(?:(?:my|the)\s+)?(?:message|reply|assistant|recommender)\s*[:：]", re.I | re.M)
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -30,37 +26,24 @@ class Planned(msgspec.Struct, frozen=True):
 
 def read_planned(text: str, slots: Slots) -> Planned:
     """The plan and the profile. Raises :class:`Unreadable` where there is no plan at all."""
-    told = profile.read(text)
+    found = reply.scanned(text)
+    told = profile.profile_of(found)
     try:
-        plan = reply.read(text)
-        # JSON can spell lone surrogates, which no file can hold
-        thought = one_line(plan.thought.encode("utf-8", "replace").decode())
-        return Planned(msgspec.structs.replace(plan, thought=thought), told, text)
+        return Planned(reply.plan_of(found), told, text)
     except Fault as fault:
         return Planned(Plan(), told, text, fault)
 
 
-def write_message(text: str) -> str:
-    """A reply to the user in the format asked for."""
-    return f"Message: {one_line(text)}"
+TASTES = JsonForm({"like": ["..."], "dislike": ["..."]})
+"""What a talk has told of a user's tastes."""
 
 
-def read_message(text: str, slots: Slots) -> str:
-    """A reply to the user.
-
-    An assistant may well speak as one, and be sorry: these are no lapses here. Raises :class:`Unreadable`
-    (``no_heading``, ``repeated``, ``empty``).
-    """
-    answer = clean(text)
-    found = _MESSAGE.search(answer)
-    if found is None:
-        raise Unreadable("no_heading", f"the heading is missing; the reply begins {first_words(answer)}")
-    said = unwrap(answer[found.end() :])
-    if _MESSAGE.search(said):
-        raise Unreadable("repeated", "the reply holds more than one message")
-    if not said:
-        raise Unreadable("empty", "the reply holds no message")
-    return said
+def read_tastes(text: str, slots: Slots) -> Profile:
+    """The tastes as a profile. Raises :class:`Unreadable`, with ``incomplete`` where there is no object of the form."""
+    fields = TASTES.read(text)
+    if fields is None:
+        raise Unreadable("incomplete", f"there is no JSON object in {first_words(text)}")
+    return profile.Profile(*(tuple(fields.get(name, ())) for name in TASTES.fields))
 
 
 def _all(slots: Slots) -> str:
@@ -71,9 +54,14 @@ def _texts(slot: Slot) -> tuple[str, ...]:
     return (slot,) if isinstance(slot, str) else slot
 
 
-PLAN = Task("converse.plan", "interec.plan", read_planned)
-STEP = Task("converse.step", "interec.step", read_planned)
-REPLY = Task("converse.reply", "interec.reply", read_message)
+PLAN = Task("converse.plan", "interec.plan", read_planned, Json(reply.FORM, read_planned))
+STEP = Task("converse.step", "interec.step", read_planned, Json(reply.FORM, read_planned))
+REPLY = Task(
+    "converse.reply",
+    "interec.reply",
+    lambda text, slots: message.read(text),
+    Json(message.JSON, lambda text, slots: message.read_json(text)),
+)
 CRITIC = Task(
     "converse.critic",
     "interec.critic",
@@ -85,4 +73,11 @@ USER = Task(
     "interec.user",
     lambda text, slots: talk.read(text, _all(slots), _texts(slots["target"])),
     Json(talk.JSON, lambda text, slots: talk.read_json(text, _all(slots), _texts(slots["target"]))),
+)
+DISTIL = Task("converse.distil", "interec.distil", read_tastes, Json(TASTES, read_tastes))
+DAY = Task(
+    "converse.day",
+    "interec.day",
+    lambda text, slots: dialogue.read(text, _all(slots)),
+    Json(dialogue.JSON, lambda text, slots: dialogue.read_json(text, _all(slots))),
 )

@@ -35,6 +35,9 @@ TOP_SHARE = 0.05
 RANKED = 100
 """Candidates that a ranking leaves, at most."""
 
+FETCHED = 20
+"""Candidates that a fetch gives, at most."""
+
 Sql: TypeAlias = Annotated[str, StringConstraints(min_length=1)]
 TitleText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 Titles: TypeAlias = Annotated[tuple[TitleText, ...], Field(max_length=50)]
@@ -82,7 +85,7 @@ class Store(Input):
 class Fetch(Input):
     """How many of the best candidates to give."""
 
-    n: Annotated[int, Field(ge=1, le=20)] = 5
+    n: Annotated[int, Field(ge=1, le=FETCHED)] = 5
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ then comes back and into the journal: a replay needs no table, no training and n
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Mapping
-from functools import cached_property
 
 import msgspec
 
@@ -34,7 +34,8 @@ MODEL = f"{LOCAL}{WORKSHOP}"
 
 
 class Workshop:
-    """The tools of one run. The table is built and the ranker fitted when the first plan comes.
+    """The tools of one run. The table is built and the ranker fitted when the first plan comes, beside the event loop:
+    whoever asks meanwhile waits, and all else goes on.
 
     Raises :class:`~simengine.errors.InputError` where the library of the ranker is not installed.
     """
@@ -42,20 +43,29 @@ class Workshop:
     def __init__(self, settings: InteRecSettings, dataset: Dataset, seed: int) -> None:
         self._dataset = dataset
         self._ranker = _ranker(settings.preference, seed)
+        self._opening = asyncio.Lock()
+        self._shop: Shop | None = None
 
-    @cached_property
-    def shop(self) -> Shop:
+    async def shop(self) -> Shop:
         """What the tools work with."""
-        table = build(self._dataset)
+        async with self._opening:
+            if self._shop is None:
+                table = build(self._dataset)
+                similar = await asyncio.to_thread(self._train)
+                self._shop = Shop(table, Fence(table), similar, preference_of(self._ranker))
+            return self._shop
+
+    def _train(self) -> CoOccurrence:
         self._ranker.fit(self._dataset)
-        return Shop(table, Fence(table), CoOccurrence(self._dataset), preference_of(self._ranker))
+        return CoOccurrence(self._dataset)
 
     async def __call__(self, request: Request) -> str:
         """The bus after the plan of the request, as JSON."""
         plan = msgspec.json.decode(str(request.slots["plan"]), type=Plan)
         at = msgspec.json.decode(str(request.slots["bus"]), type=Snapshot)
-        bus = Bus(len(self.shop.table), at)
-        execute(plan, bus, self.shop, random.Random(str(request.slots["draws"])))
+        shop = await self.shop()
+        bus = Bus(len(shop.table), at)
+        execute(plan, bus, shop, random.Random(str(request.slots["draws"])))
         return msgspec.json.encode(bus.snapshot()).decode()
 
 

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from simengine.methods.studies.advertising import Advertising
+from simengine.methods.studies.chat import Chat
 from simengine.methods.studies.cold_start import ColdStart
 from simengine.methods.studies.converse import Converse
+from simengine.methods.studies.demonstrate import Demonstrate
 from simengine.methods.studies.discussion import Discussion
+from simengine.methods.studies.one_turn import OneTurn
 from simengine.methods.studies.probe import Probe
 from simengine.methods.studies.reviews import Reviews
 from simengine.methods.study import StudyKind
@@ -25,4 +28,7 @@ STUDIES: Mapping[str, StudyKind] = {
     "reviews": StudyKind(Reviews, _PROMPTS / "opinions"),
     "discussion": StudyKind(Discussion, _PROMPTS / "opinions"),
     "converse": StudyKind(Converse, _PROMPTS / "interec"),
+    "chat": StudyKind(Chat, _PROMPTS / "interec"),
+    "demonstrate": StudyKind(Demonstrate, _PROMPTS / "interec"),
+    "one_turn": StudyKind(OneTurn, _PROMPTS / "one_turn"),
 }

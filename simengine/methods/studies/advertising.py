@@ -60,8 +60,8 @@ class Advertising:
     """The study on one data set (sections 3.4.4 and C.5).
 
     Items are drawn from those with training interactions; an item's judges from the users of test cases who have
-    training interactions themselves and did not have the item before their test. Which of the two advertisements a
-    judge sees first goes by turns, within an item and from item to item, so that each order is as frequent.
+    training interactions themselves and did not have the item before their first test. Which of the two advertisements
+    a judge sees first goes by turns, within an item and from item to item, so that each order is as frequent.
     """
 
     def __init__(self, name: str, settings: AdvertisingSettings, ground: Ground) -> None:
@@ -86,7 +86,7 @@ class Advertising:
         The order is by time, making before judging, positions of item and user.
         """
         place = {name: at for at, name in enumerate(self._data.items)}
-        place_of_user = {case.user: at for at, case in enumerate(self._data.cases)}
+        place_of_user = {user: at for at, user in enumerate(self._first_cases())}
         first = stream(self._seed, "order", self._stage).randrange(2)
         found = []
         for number, (name, judges) in enumerate(self._drawn()):
@@ -98,12 +98,19 @@ class Advertising:
                 found.append(self._judging(order, name, judge, shown))
         yield from sorted(found, key=attrgetter("order"))
 
+    def _first_cases(self) -> dict[str, Case]:
+        """Of each user who has test cases the first, at whose time he judges."""
+        first: dict[str, Case] = {}
+        for case in self._data.cases:
+            first.setdefault(case.user, case)
+        return first
+
     def _drawn(self) -> Iterator[tuple[str, list[Case]]]:
         """The items, each with its judges, as the stage's streams draw them."""
         train = self._data.train
         users = {train.users[at] for at in train.user.tolist()}
         items = {train.items[at] for at in train.item.tolist()}
-        cases = [case for case in self._data.cases if case.user in users]
+        cases = [case for name, case in self._first_cases().items() if name in users]
         judges = {
             name: [case for case in cases if name not in case.history] for name in self._data.items if name in items
         }

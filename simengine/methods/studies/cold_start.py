@@ -15,7 +15,7 @@ from simengine.kernel import Agent, Context, Event, Version, stream
 from simengine.llm.prompts import Slot
 from simengine.llm.task import COLD_START_ADAPT, RANK
 from simengine.methods.method import Handler
-from simengine.methods.ranking import announce
+from simengine.methods.ranking import about, announce
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import Fit, remember, tell
 from simengine.world import Edge, ident, item, user
@@ -122,18 +122,18 @@ class ColdStart:
         who, venue = user(case.user), self._venue(case.target, condition)
         new = {COLD: (), WARM: (item(case.target),)}.get(condition, (venue,))
         return Event(
-            id=f"{self._stage}/rank/{case.user}/{condition}",
+            id="/".join((self._stage, "rank", case.user, condition, *case.again)),
             kind=f"{self._stage}.rank",
             order=order,
             time=case.time,
             reads=(who, *(item(name) for name in shown if name != case.target), *new),
-            data={"user": case.user, "target": case.target, "condition": condition, "candidates": shown},
+            data={**about(case), "target": case.target, "condition": condition, "candidates": shown},
             facts=(Edge(who, venue, "attendance", case.time),) if condition in ADAPTED else (),
         )
 
     def _laid_out(self, case: Case) -> list[str]:
         """The new item among the others, in the order in which the user is shown them under every condition."""
-        draws = stream(self._seed, "candidates", self._stage, case.user)
+        draws = stream(self._seed, "candidates", self._stage, case.user, *case.again)
         known = self._data.own[case.user]
         pool = [name for name in self._popular if name not in known and name != case.target]
         shown = draws.sample(pool, min(OTHERS, len(pool)))

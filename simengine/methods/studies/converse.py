@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from pydantic import PositiveInt
 
 from simengine.data import Case
 from simengine.errors import InputError
-from simengine.kernel import Context, Event, Lookahead, Version
+from simengine.kernel import Branch, Context, Event, Lookahead, Version
 from simengine.methods.interec.agent import InteRec
-from simengine.methods.interec.exchange import RECOMMENDER, USER, Heard
-from simengine.methods.interec.seeker import NAMED, Said, Seekers
+from simengine.methods.interec.exchange import Heard
+from simengine.methods.interec.memory import RECOMMENDER, USER, accept
+from simengine.methods.interec.seeker import CHAT, DESCRIBE, NAMED, SHARE, Said, Seekers
 from simengine.methods.method import Handler
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import keep, tell
@@ -21,29 +23,46 @@ from simengine.world import Edge, user
 
 END = "end"
 """The kind of the message that says how a conversation ended."""
+DAY = "day"
+"""The kind of the messages of talks of earlier days."""
 TALK = "talk"
 """The slot of a conversation's venue that keeps all that was said, whatever a critic made of it."""
+
+_SHORT, _LONG = 5, 50  # turns
+_ALTERNATE = 5  # turns for which the user of a long chat informs, or just chats
+_DAY_WORDS = 120  # of the talk of an earlier day
 
 _End: TypeAlias = Literal["hit", "farewell", "limit", "error"]
 
 
 class ConverseSettings(StudySettings):
-    """A conversation has at most ``turns`` turns, in each of which at most ``k`` items are recommended.
+    """``mode: session`` is a talk of which nothing else is known; it has at most 5 ``turns``. In a ``long_chat``, of at
+    most 50, the user gives information for five turns, just chats for five, and so on. Before a ``long_context`` talk,
+    which goes on like a session, stand talks of as many earlier ``days``, in which the user told what he has had.
+
+    In each turn at most ``k`` items are recommended.
 
     ``users`` says how many test users talk, all where it is not said; they are the first ones. ``user_words`` is the
     length that is asked of what users say. A message of a user that names the target, or tells too much, is asked for
     at most ``tries`` times.
     """
 
-    turns: PositiveInt = 5
+    mode: Literal["session", "long_chat", "long_context"] = "session"
+    turns: PositiveInt | None = None
     k: PositiveInt = 5
     users: PositiveInt | None = None
     user_words: PositiveInt = 60
     tries: PositiveInt = 5
+    days: PositiveInt = 3
+
+    @property
+    def most_turns(self) -> int:
+        """How many turns a conversation has at most."""
+        return self.turns or (_LONG if self.mode == "long_chat" else _SHORT)
 
 
 class Converse:
-    """The study on one data set: session-wise, so that nothing is known of a user but what this talk has told.
+    """The study on one data set. Nothing is known of a user but what his talk, and those of earlier days, have told.
 
     The user of a test case knows his history and the target's attributes, and never names the target. The conversation
     ends by a ``hit``, when the target's id is among the items that were fetched for a reply; by a ``farewell`` of the
@@ -59,10 +78,12 @@ class Converse:
         self._settings = settings
         self._recommender = ground.method
         cases = ground.dataset.cases
-        self._cases = cases[: len(cases) if settings.users is None else settings.users]
+        users = frozenset(list(dict.fromkeys(case.user for case in cases))[: settings.users])
+        self._cases = [case for case in cases if case.user in users]
         self._seekers = Seekers(ground.dataset, ground.method.table, ground.asker, settings.user_words, settings.tries)
         kind = f"{name}.turn"
-        most = settings.turns * (settings.tries + ground.method.turn_calls()[1])
+        most = settings.most_turns * (settings.tries + ground.method.turn_calls()[1])
+        most += settings.days if settings.mode == "long_context" else 0
         self.handlers: Mapping[str, Handler] = {kind: self.turn}
         self.calls: Mapping[str, tuple[int, int]] = {kind: (1, most)}
 
@@ -76,24 +97,32 @@ class Converse:
 
     def _event(self, order: tuple[Any, ...], case: Case, at: int, number: int) -> Event:
         venue, who = f"venue:{self._stage}/{case.user}/{number}", user(case.user)
-        data = {"user": case.user, "item": case.target, "case": at, "turn": 1}
+        first = 0 if self._settings.mode == "long_context" and case.history else 1
+        data = {"user": case.user, "item": case.target, "case": at, "turn": first}
         return Event(
             id=f"{self._stage}/talk/{case.user}/{number}",
             kind=f"{self._stage}.turn",
             order=order,
             time=case.time,
             writes=(venue, who),
-            data={**data, "turns": self._settings.turns, "k": self._settings.k, "marks": []},
+            data={**data, "turns": self._settings.most_turns, "k": self._settings.k, "marks": []},
             facts=(Edge(who, venue, "attendance", case.time),),
             lookahead=Lookahead(0, (venue, who)),
         )
 
     async def turn(self, context: Context) -> None:
-        """The user speaks and is answered; then the conversation ends, or goes on with the next turn."""
+        """The user speaks and is answered; then the conversation ends, or goes on with the next turn.
+
+        Turn 0 are the talks of earlier days.
+        """
         data, (venue, _) = context.event.data, context.event.writes
+        if not data["turn"]:
+            await self._before(context, self._cases[data["case"]])
+            context.go_on(delay=0, data={**data, "turn": 1})
+            return
         case = self._cases[data["case"]]
         heard = await context.entries(venue, TALK, by=venue)
-        said = await self._seekers.say(context, case, heard)
+        said = await self._seekers.say(context, case, heard, self._intent(data["turn"]))
         if said is None:
             self._end(context, "error", data["marks"], heard[-1:])
             return
@@ -104,6 +133,29 @@ class Converse:
             context.go_on(delay=0, data={**data, "turn": data["turn"] + 1, "marks": marks})
         else:
             self._end(context, how, marks, [last])
+
+    def _intent(self, turn: int) -> str:
+        """What a user's message is for; his own affair, except in a long chat."""
+        if self._settings.mode != "long_chat":
+            return ""
+        block, at = divmod(turn - 1, _ALTERNATE)
+        return CHAT if block % 2 else (SHARE, DESCRIBE)[at % 2]
+
+    async def _before(self, context: Context, case: Case) -> None:
+        """The talks of earlier days, each about a part of what the user has had, enter the dialogue as if accepted."""
+        venue, who = context.event.writes
+        had = await self._seekers.history(context, case)
+        titles, days = str(had.value).splitlines(), self._settings.days
+        parts = [titles[len(titles) * day // days : len(titles) * (day + 1) // days] for day in range(days)]
+        talks = [
+            Branch(f"day/{day}", (), partial(self._seekers.day, titles=part, words=_DAY_WORDS))
+            for day, part in enumerate(parts, 1)
+            if part
+        ]
+        for talk in await context.together(*talks):
+            for said, told in talk.value if talk.ok else ():
+                first = tell(context, who, venue, DAY, {"text": said}, because=[had])
+                accept(context, venue, (said, told), (first, tell(context, venue, venue, DAY, {"text": told}, [first])))
 
     async def _answered(self, context: Context, case: Case, said: Said) -> tuple[_End | None, str]:
         """How the talk ends with this turn, if it does, and the message by which."""

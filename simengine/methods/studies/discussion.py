@@ -16,6 +16,7 @@ from simengine.llm.replies.lines import one_line
 from simengine.llm.replies.talk import Turn
 from simengine.llm.task import DECIDE_DISCUSSED, TALK_BUYER, TALK_OWNER, Task
 from simengine.methods.method import Handler
+from simengine.methods.ranking import about
 from simengine.methods.studies.opinions import BEFORE, Decided, Look, Opinions
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import Causes, keep, tell
@@ -76,14 +77,15 @@ class Discussion:
             yield self._event((phase, time, at), self._cases[at])
 
     def _event(self, order: tuple[Any, ...], case: Case) -> Event:
-        data = {"user": case.user, "item": case.target}
-        adopters = self._opinions.adopters(case.target, case.user, case.user)
+        data = {**about(case), "item": case.target}
+        name = "/".join((case.user, *case.again))
+        adopters = self._opinions.adopters(case.target, case.user, name)
         if not adopters:
             kind = f"{self._stage}.skip"
-            return Event(id=f"{self._stage}/skip/{case.user}", kind=kind, order=order, time=case.time, data=data)
-        venue, both = f"venue:{self._stage}/{case.user}", (user(case.user), user(adopters[0]))
+            return Event(id=f"{self._stage}/skip/{name}", kind=kind, order=order, time=case.time, data=data)
+        venue, both = f"venue:{self._stage}/{name}", (user(case.user), user(adopters[0]))
         return Event(
-            id=f"{self._stage}/talk/{case.user}",
+            id=f"{self._stage}/talk/{name}",
             kind=f"{self._stage}.talk",
             order=order,
             time=case.time,

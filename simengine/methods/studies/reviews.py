@@ -14,6 +14,7 @@ from simengine.errors import UnitFailed
 from simengine.kernel import Agent, Branch, Context, Event, Version
 from simengine.llm.task import DECIDE_REVIEWED
 from simengine.methods.method import Handler
+from simengine.methods.ranking import about
 from simengine.methods.studies.opinions import BEFORE, Decided, Look, Opinions, Sign
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import keep, tell
@@ -103,12 +104,12 @@ class Reviews:
         contrast = len(writers) > 1
         kind = "read" if contrast else "skip"
         return Event(
-            id=f"{self._stage}/{kind}/{case.user}",
+            id="/".join((self._stage, kind, case.user, *case.again)),
             kind=f"{self._stage}.{kind}",
             order=order,
             time=case.time,
             reads=(who, thing, venue, *map(user, writers)) if contrast else (),
-            data={"user": case.user, "item": case.target, "writers": list(writers)},
+            data={**about(case), "item": case.target, "writers": list(writers)},
             facts=(Edge(who, venue, "attendance", case.time),) if contrast else (),
         )
 

@@ -203,6 +203,19 @@ def test_a_turn_that_fails_as_a_whole_ends_the_talk_by_an_error() -> None:
     assert {it.metric: it.value for it in found.results if it.ranker == "interec"}["ended by error"] == 1
 
 
+def test_a_user_of_several_cases_has_had_more_from_talk_to_talk(tmp_path: Path) -> None:
+    """And has one talk at a time: the second begins when the first is over, and tells nothing of its target before."""
+    data = shop_data()
+    cases = (Case("u5", "g1", TAKEN["u5"], ("g1",), 9, 1), Case("u5", "g3", (*TAKEN["u5"], "g1"), ("g3",), 9, 2))
+    answers = {"converse.user": _always(talk.write("Something, please.", False))}
+    data = dataclasses.replace(data, cases=cases, digest="two")
+    _, lines, model = _run(tmp_path, data, answers, "stages=[{converse: {turns: 2, k: 1}}]")
+    assert [line.event for line in lines] == [f"converse/talk/u5/{case}{turn}" for case in "12" for turn in ("", "+2")]
+    users = [request.slots["history"] for request in model.asked if request.task == "converse.user"]
+    had = ("原神", "The Witcher 3: Wild Hunt")
+    assert users == [had, had, (*had, "Portal"), (*had, "Portal")]
+
+
 # -- the recommender ---------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 import time
 
 import pytest
@@ -23,6 +26,15 @@ ITEMS = [
 SHOP = make_shop(shop_data(ITEMS, {"u1": ("g1", "g2"), "u2": ("g2", "g3")}))
 SECONDS = 3.0
 """The fence gives a query two."""
+
+LONG_TEXT = "||".join(["description"] * 5)
+
+
+def _chained(times: int, use: str) -> str:
+    """Inner queries in a chain, each of which uses the one before: what they stand for grows with every link."""
+    links = ", ".join(f"q{at} AS (SELECT {use.format(f'q{at - 1}')})" for at in range(1, times))
+    return f"WITH q0 AS (SELECT id x FROM items), {links} SELECT x AS id FROM q{times - 1}"
+
 
 QUERIES = [
     # statements that are no reading
@@ -114,7 +126,93 @@ QUERIES = [
     ("WITH t AS (SELECT 1) UPDATE items SET price = 0", "forbidden_statement"),
     ("SELECT id FROM items WHERE title = '" + "x" * 5000 + "'", "too_long"),
     ("SELECT id FROM candidates WHERE id = " + "9" * 1500, "no_match"),
-    ("SELECT " + "-" * 3000 + "1", "comment"),
+    ("SELECT " + "-" * 3000 + "1", "too_long"),
+    ("SELECT " + "-" * 1500 + "1", "comment"),
+    # what is small as a text and huge when inner queries are put into outer ones, before anything runs
+    (_chained(6, "+".join(["x"] * 30) + " x FROM {}"), "too_large"),
+    (_chained(12, "x+x x FROM {}"), "too_large"),
+    (_chained(9, 'iif("x", x, [X] + 1) x FROM {}'), "too_large"),
+    (_chained(30, "a.x FROM {0} a, {0} b"), "too_large"),
+    (_chained(9, " UNION ALL SELECT ".join(["x FROM {0}"] * 5)), "too_large"),
+    (_chained(16, "*, * FROM {0}"), "too_large"),
+    (_chained(8, "(" + " LIKE ".join(["x"] * 9) + ") x FROM {0}"), "too_large"),
+    (
+        f"SELECT {'+'.join(['x'] * 60)} y FROM (SELECT {'+'.join(['price'] * 60)} x FROM items) "
+        f"WHERE y IN ({', '.join(['y'] * 60)})",
+        "too_large",
+    ),
+    # much memory
+    ("SELECT a.description || b.description || a.description x FROM items a, items b ORDER BY x DESC", "too_much_work"),
+    (f"SELECT id, {', '.join(['x'] * 60)} FROM (SELECT id, {LONG_TEXT} x FROM candidates)", "too_large"),
+    (f"SELECT id, {LONG_TEXT} x FROM candidates", "too_large"),
+    ("SELECT id, group_concat(description) OVER (ORDER BY id) x FROM candidates", "too_large"),
+    (
+        "WITH t AS MATERIALIZED (SELECT a.description x FROM items a, items b) SELECT count(x) AS id FROM t",
+        "too_much_work",
+    ),
+    (
+        "SELECT id, sum(id) OVER (ORDER BY visits RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES) FROM items",
+        "too_much_work",
+    ),
+    ("SELECT max(a.id + b.id + c.id) AS id FROM items a CROSS JOIN items b CROSS JOIN items c", "too_much_work"),
+    ("SELECT id FROM candidates WHERE title IN (" + ", ".join(f"'zq{at}'" for at in range(180)) + ")", "too_large"),
+    ("SELECT id FROM candidates WHERE tags IN (" + ", ".join(f"'zq{at}'" for at in range(180)) + ")", "too_large"),
+    ("SELECT id FROM candidates WHERE " + "lower(" * 90 + "title" + ")" * 90 + " = 'game 1'", "too_large"),
+    ("SELECT " + "NOT " * 400 + "1", "too_large"),
+    ("SELECT " + "- " * 700 + "1", "too_large"),
+    ("SELECT " + "(SELECT " * 60 + "1" + ")" * 60, "too_large"),
+    ("SELECT count(*) FROM " + ", ".join(["items"] * 200), "bad_sql"),
+    # more functions
+    ("SELECT replace(description, 'a', description) FROM items", "forbidden_function"),
+    ("SELECT printf('%.*c', 1000000000, 'x')", "forbidden_function"),
+    ("SELECT format('%1000000000s', 'x')", "forbidden_function"),
+    ("SELECT hex(description) FROM items", "forbidden_function"),
+    ("SELECT char(0)", "forbidden_function"),
+    ("SELECT quote(title) FROM items", "forbidden_function"),
+    ("SELECT json_extract('{}', '$')", "forbidden_function"),
+    ("SELECT id, row_number() OVER (ORDER BY title) FROM candidates", "forbidden_function"),
+    ("SELECT rtreecheck('items')", "forbidden_function"),
+    ("SELECT sqlite_log(1, 'x')", "forbidden_function"),
+    ("SELECT total_changes()", "forbidden_function"),
+    # more tables
+    ("SELECT id FROM current", "forbidden_table"),
+    ("SELECT id FROM temp.current", "forbidden_table"),
+    ("SELECT candidates.id FROM candidates, current WHERE current.id > 0", "forbidden_table"),
+    ("SELECT * FROM temp.sqlite_master", "forbidden_table"),
+    ("SELECT * FROM pragma_database_list", "forbidden_table"),
+    ("SELECT id FROM items INDEXED BY evil", "bad_sql"),
+    ("SELECT id FROM candidates ORDER BY title COLLATE evil", "bad_sql"),
+    # more without end
+    (
+        "WITH RECURSIVE n(x) AS (VALUES (1) UNION SELECT x + 1 FROM n LIMIT 1000000000) SELECT sum(x) FROM n",
+        "recursion",
+    ),
+    ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM a) SELECT * FROM a", "bad_sql"),
+    # numbers
+    ("SELECT sum(9223372036854775807) AS id FROM items", "bad_sql"),
+    ("SELECT abs(-9223372036854775807 - 1) AS id", "bad_sql"),
+    ("SELECT id FROM candidates LIMIT 9223372036854775807 OFFSET 9223372036854775807", "no_match"),
+    ("SELECT id FROM candidates LIMIT 'x'", "bad_sql"),
+    ("SELECT 9e999 AS id", "no_ids"),
+    ("SELECT 9e999 - 9e999 AS id", "no_ids"),
+    ("SELECT 0xffffffffffffffffff AS id", "bad_sql"),
+    ("SELECT 1.2.3 AS id", "bad_sql"),
+    # texts and comments
+    ("SELECT x'00ff' AS id", "bad_sql"),
+    ("SELECT CAST(substr(CAST('é' AS BLOB), 1, 1) AS TEXT) AS id", "bad_sql"),
+    ("SELECT CAST(description AS BLOB) AS id FROM items", "no_ids"),
+    ("SELECT id FROM candidates WHERE title = “Game 1”", "bad_sql"),
+    ("SELECT id FROM candidates WHERE title = ‘Game 1’", "bad_sql"),
+    ("SELECT id FROM candidates WHERE title = ＇x＇ OR 1", "bad_sql"),
+    ("SELECT\u00a0id FROM candidates", "bad_sql"),
+    ("SELECT id\u200b FROM candidates", "bad_sql"),
+    ("SELECT id \u202e FROM candidates", "bad_sql"),
+    ("SELECT /* /* */ */ id FROM candidates", "comment"),
+    ("SELECT id --\r FROM candidates", "comment"),
+    ("SELECT id FROM candidates WHERE title = '/* -- ; */'", "not_found"),
+    ("SELECT id FROM candidates WHERE title = '''; DROP TABLE items; --'", "not_found"),
+    ("SELECT @x", "bad_sql"),
+    ("SELECT $x", "bad_sql"),
     # letters that look alike, signs that are no SQL
     ("SELECT іd FROM candidates", "bad_sql"),
     ("SELECT id FROM іtems", "bad_sql"),
@@ -133,7 +231,7 @@ QUERIES = [
 _LOOK = {"tool": "look_up", "input": {"sql": "SELECT title FROM items LIMIT 1"}}
 
 
-def _steps(*steps: object) -> str:
+def steps(*steps: object) -> str:
     return json.dumps({"thought": "", "steps": steps})
 
 
@@ -157,46 +255,55 @@ PLANS = [
     ('{"steps": [{"tool": "fetch", "input": {"n": ' + "9" * 5000 + "}}]}", "unreadable"),
     ('{"steps": ' + "[" * 100_000, "unreadable"),
     ('{"a": ' * 50_000, "unreadable"),
-    (_steps({"tool": "shell", "input": "rm -rf *"}), "unknown_tool"),
-    (_steps({"tool": "__import__('os').system('true')", "input": {}}), "unknown_tool"),
-    (_steps({"tool": "fеtch", "input": {}}), "unknown_tool"),  # with a Cyrillic letter
-    (_steps({"tool": ["fetch"], "input": {}}), "unknown_tool"),
-    (_steps({"tool": None}), "unknown_tool"),
-    (_steps("fetch"), "unknown_tool"),
-    (_steps({"input": {"n": 5}}), "unknown_tool"),
-    (_steps({"tool": "fetch", "input": {"n": "5"}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": True}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": 5.5}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": -1}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": 10**9}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": float("nan")}}), "wrong_input"),
-    (_steps({"tool": "fetch", "input": {"n": 5, "also": "x"}}), "wrong_input"),
-    (_steps({"tool": "look_up", "input": {"sql": ["SELECT 1"]}}), "wrong_input"),
-    (_steps({"tool": "look_up", "input": {}}), "wrong_input"),
-    (_steps({"tool": "rank", "input": {"by": "magic"}}), "wrong_input"),
-    (_steps({"tool": "rank", "input": {"liked": "Game 1"}}), "wrong_input"),
-    (_steps({"tool": "store", "input": {"titles": []}}), "wrong_input"),
-    (_steps(_titles(1, 2)), "wrong_input"),
-    (_steps(_titles(*["x"] * 51)), "wrong_input"),
-    (_steps(_titles("x" * 301)), "wrong_input"),
-    (_steps(_titles("\ud800")), "wrong_input"),
-    (_steps(*[{"tool": "fetch"}] * 11), "too_many_steps"),
-    (_steps(*[{"tool": "rank"}] * 10_000), "too_many_steps"),
-    (_steps(_titles("$2.title"), _LOOK), "later_reference"),
+    ('{"steps": [{"tool": "fetch", "input": ' + "[" * 500 + "]" * 500 + "}]}", "unreadable"),
+    ('{"steps": [{"tool": ' + "[" * 99 + "]" * 99 + "}]}", "unreadable"),
+    ('{"steps": [{"tool": ' + "[" * 90 + "]" * 90 + "}]}", "unknown_tool"),
+    ('{"\\ud800": 1, "\\ud800": 2, "steps": []}', "unreadable"),
+    (steps({"tool": "shell", "input": "rm -rf *"}), "unknown_tool"),
+    (steps({"tool": "__import__('os').system('true')", "input": {}}), "unknown_tool"),
+    (steps({"tool": "fеtch", "input": {}}), "unknown_tool"),  # with a Cyrillic letter
+    (steps({"tool": ["fetch"], "input": {}}), "unknown_tool"),
+    (steps({"tool": None}), "unknown_tool"),
+    (steps("fetch"), "unknown_tool"),
+    (steps({"input": {"n": 5}}), "unknown_tool"),
+    (steps({"tool": "fetch", "input": {"n": "5"}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": True}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": 5.5}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": -1}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": 10**9}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": float("nan")}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": 10**4000}}), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": float("inf")}}), "wrong_input"),
+    (steps({"tool": "look_up", "input": {"sql": "SELECT " + "1, " * 300_000 + "1"}}), "too_long"),
+    (steps({"tool": "rank", "input": {"\ud800": 1}}), "wrong_input"),
+    (steps(_titles("x" * 1_000_000)), "wrong_input"),
+    (steps({"tool": "fetch", "input": {"n": 5, "also": "x"}}), "wrong_input"),
+    (steps({"tool": "look_up", "input": {"sql": ["SELECT 1"]}}), "wrong_input"),
+    (steps({"tool": "look_up", "input": {}}), "wrong_input"),
+    (steps({"tool": "rank", "input": {"by": "magic"}}), "wrong_input"),
+    (steps({"tool": "rank", "input": {"liked": "Game 1"}}), "wrong_input"),
+    (steps({"tool": "store", "input": {"titles": []}}), "wrong_input"),
+    (steps(_titles(1, 2)), "wrong_input"),
+    (steps(_titles(*["x"] * 51)), "wrong_input"),
+    (steps(_titles("x" * 301)), "wrong_input"),
+    (steps(_titles("\ud800")), "wrong_input"),
+    (steps(*[{"tool": "fetch"}] * 11), "too_many_steps"),
+    (steps(*[{"tool": "rank"}] * 10_000), "too_many_steps"),
+    (steps(_titles("$2.title"), _LOOK), "later_reference"),
     (
-        _steps({"tool": "hard_filter", "input": "SELECT id FROM candidates WHERE title = $2.title"}, _LOOK),
+        steps({"tool": "hard_filter", "input": "SELECT id FROM candidates WHERE title = $2.title"}, _LOOK),
         "later_reference",
     ),
-    (_steps(_titles("$1.title")), "cycle"),
-    (_steps(_look("$2.title"), _look("$1.title")), "cycle"),
-    (_steps(_look("$2.title"), _look("'$3.title'"), _look("$1.title")), "cycle"),
-    (_steps(_titles("$0.title")), "unknown_reference"),
-    (_steps(_titles("$7.title")), "unknown_reference"),
-    (_steps({"tool": "rank"}, _titles("$1.title")), "unknown_reference"),
-    (_steps(_LOOK, {"tool": "soft_filter", "input": ["$1.price"]}), "unknown_reference"),
-    (_steps(_LOOK, _LOOK, {"tool": "look_up", "input": "SELECT $1.title; DROP TABLE items"}), "several_statements"),
-    (_steps(_titles("Game 4001", "'; DROP TABLE items; --")), "not_found"),
-    (_steps({"tool": "soft_filter", "input": ["Game 0"]}), "not_found"),
+    (steps(_titles("$1.title")), "cycle"),
+    (steps(_look("$2.title"), _look("$1.title")), "cycle"),
+    (steps(_look("$2.title"), _look("'$3.title'"), _look("$1.title")), "cycle"),
+    (steps(_titles("$0.title")), "unknown_reference"),
+    (steps(_titles("$7.title")), "unknown_reference"),
+    (steps({"tool": "rank"}, _titles("$1.title")), "unknown_reference"),
+    (steps(_LOOK, {"tool": "soft_filter", "input": ["$1.price"]}), "unknown_reference"),
+    (steps(_LOOK, _LOOK, {"tool": "look_up", "input": "SELECT $1.title; DROP TABLE items"}), "several_statements"),
+    (steps(_titles("Game 4001", "'; DROP TABLE items; --")), "not_found"),
+    (steps({"tool": "soft_filter", "input": ["Game 0"]}), "not_found"),
 ]
 
 
@@ -222,7 +329,7 @@ def _ends_in(reply: str, code: str) -> None:
 
 @pytest.mark.parametrize(("sql", "code"), QUERIES)
 def test_a_hostile_query_ends_in_the_tracker(sql: str, code: str) -> None:
-    _ends_in(_steps({"tool": "hard_filter", "input": {"sql": sql}}), code)
+    _ends_in(steps({"tool": "hard_filter", "input": {"sql": sql}}), code)
 
 
 @pytest.mark.parametrize(("reply", "code"), PLANS)
@@ -230,6 +337,31 @@ def test_a_hostile_plan_ends_in_the_tracker(reply: str, code: str) -> None:
     _ends_in(reply, code)
 
 
+def test_what_a_query_sorts_takes_no_memory() -> None:
+    """Sixty thousand rows of two thousand characters, in a process of their own, whose memory is measured."""
+    program = """
+import resource
+from test_interec_hostile import SHOP, _carried_out, steps
+sql = "SELECT a.description || b.description || a.description x FROM items a, items b ORDER BY x DESC"
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+_carried_out(steps({"tool": "look_up", "input": {"sql": sql}}))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(done.stdout) < 40
+
+
+def test_one_instruction_that_takes_long_is_stopped_soon() -> None:
+    """A set of thousands of characters to trim by, none of which is in the text until the last."""
+    trims = "+".join(f"length(trim(x, s || '{at}ab '))" for at in range(9))
+    signs = "".join(map(chr, range(0x100, 0x100 + 350)))
+    sql = f"SELECT sum({trims}) AS id FROM (SELECT {LONG_TEXT} x, '{signs}' s FROM items)"
+    _ends_in(steps({"tool": "hard_filter", "input": {"sql": sql}}), "too_slow")
+
+
 def test_after_all_that_the_tools_still_work() -> None:
-    _, records = _carried_out(_steps(_LOOK, {"tool": "store", "input": ["Game 1", "Game 4000"]}, {"tool": "fetch"}))
+    _, records = _carried_out(steps(_LOOK, {"tool": "store", "input": ["Game 1", "Game 4000"]}, {"tool": "fetch"}))
     assert [record.code for record in records] == ["", "", ""]

@@ -10,13 +10,14 @@ from interec_games import TAKEN, make_shop, shop_data
 
 from simengine.data import Case
 from simengine.llm.replies import Unreadable
-from simengine.methods.interec import demonstrations, naming, profile, reply
+from simengine.methods.interec import naming, profile, reply
+from simengine.methods.interec.demonstrations import SEED, Demonstrations
 from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.plan import Plan, Step
 from simengine.methods.interec.profile import Profile
 from simengine.methods.interec.seeker import _conditions, histories
 from simengine.methods.interec.table import build
-from simengine.methods.interec.tasks import read_message, read_planned, write_message
+from simengine.methods.interec.tasks import read_planned
 
 
 @pytest.mark.parametrize(
@@ -63,12 +64,17 @@ def test_a_profile_keeps_the_newest_entries() -> None:
         ('{"steps": []}', Profile()),
         ('{"profile": {"like": "a"}, "steps": []}', Profile()),
         ('{"profile": {"like": [{"a": 1}]}, "steps": []}', Profile()),
-        ("", Profile()),
-        ("{" * 5000, Profile()),
+        ('{"profile": {"like": ["a"]}, "plan": {"steps": []}}', Profile(("a",))),
+        ('{"like": ["a"], "steps": []}', Profile(("a",))),
+        ('{"profile": {"like": ["a"]}, "steps": []} {"profile": {"like": ["b"]}, "steps": []}', Profile()),
+        ('{"profile": {"like": ["a\\ud800"]}, "steps": []}', Profile(("a?",))),
+        ('[{"tool": "fetch"}]', Profile()),
+        ('{"steps": []} {"profile": {"like": ["a', Profile()),
     ],
 )
-def test_a_profile_is_read_or_empty(text: str, expected: Profile) -> None:
-    assert profile.read(text) == expected
+def test_a_profile_is_read_beside_the_plan_or_empty(text: str, expected: Profile) -> None:
+    found = read_planned(text, {})
+    assert (found.profile, found.fault) == (expected, None)
 
 
 def test_likes_are_told_to_rankings_by_preference_alone_and_dislikes_to_all() -> None:
@@ -83,12 +89,12 @@ def test_likes_are_told_to_rankings_by_preference_alone_and_dislikes_to_all() ->
 
 
 def test_every_demonstration_is_a_plan_that_can_be_carried_out() -> None:
-    for at in range(len(demonstrations.REQUESTS)):
-        found = reply.read(demonstrations.plan(at))
-        assert reply.write(found) == demonstrations.plan(at)
-    assert len(set(demonstrations.REQUESTS)) == len(demonstrations.REQUESTS)
-    (shown,) = demonstrations.shown([2])
-    assert shown.startswith(f"Request: {demonstrations.REQUESTS[2]}\nPlan: {{")
+    shelf = Demonstrations()
+    shown = shelf.shown(range(len(shelf.requests)))
+    for request, pair in zip(shelf.requests, SEED, strict=True):
+        assert (pair.request, reply.read(reply.write(pair.plan))) == (request, pair.plan)
+    assert len(set(shelf.requests)) == len(shelf.requests) == len(SEED)
+    assert shown[2].startswith(f"Request: {SEED[2].request}\nPlan: {{")
 
 
 def test_what_is_known_of_an_item_is_what_the_data_tell() -> None:
@@ -118,25 +124,3 @@ def test_a_plan_that_cannot_be_carried_out_is_a_value_and_no_plan_is_unreadable(
 
 def test_a_thought_can_always_be_kept() -> None:
     assert read_planned('{"thought": "a\\ud800b", "steps": []}', {}).plan.thought.encode() == b"a?b"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (write_message("Take this one:\n1. b"), "Take this one: 1. b"),
-        ("**Message:** Sorry, as an assistant I found none.", "Sorry, as an assistant I found none."),
-        ("<think>hm</think>\nReply: Hello", "Hello"),
-    ],
-)
-def test_a_message_to_the_user_is_read(text: str, said: str) -> None:
-    assert read_message(text, {}) == said
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("", "empty"), ("Hello", "no_heading"), ("Message: ", "empty"), ("Message: a\nMessage: b", "repeated")],
-)
-def test_what_is_no_message_is_unreadable(text: str, reason: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        read_message(text, {})
-    assert caught.value.reason == reason
