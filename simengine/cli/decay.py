@@ -93,6 +93,7 @@ def _show_decay(found: Decay, controlled: bool, console: Console) -> None:
     _show_shares("Holders by time since planting", "time", list(_changes(found.times)), controlled, console)
     carried = [(f"{row.generation}", f"{row.carriers}", _estimate(row.number)) for row in found.reproduction]
     _table(console, "Whom carriers brought it to", ("generation", "carriers", "agents each [95%]"), carried)
+    _show_possible(found, console)
     fit, loss = found.fit, found.loss
     degrees = counted(fit.freedom, "degree")
     lines = (
@@ -104,6 +105,17 @@ def _show_decay(found: Decay, controlled: bool, console: Console) -> None:
     for line in lines:
         console.print(Text(line))
     console.print()
+
+
+def _show_possible(found: Decay, console: Console) -> None:
+    met = [(row.kind, f"{row.contacts}", f"{row.agents}") for row in found.met]
+    _table(console, "Contacts with possible holders", ("contact", "contacts", "of agents"), met)
+    apart = [
+        ("-" if row.distance is None else f"{row.distance}", f"{row.agents}", f"{row.reached}", f"{row.holders}")
+        for row in found.apart
+    ]
+    names = ("edges", "agents", "possibly reached", "holders")
+    _table(console, "Distance from the seeds, in edges", names, apart)
 
 
 def _show_shares(title: str, at: str, shares: Sequence[Share], controlled: bool, console: Console) -> None:

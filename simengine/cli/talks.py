@@ -20,11 +20,7 @@ _END = "end"
 def of_talk(traced: Trace, name: str) -> Iterator[told.Part]:
     """Each event of the talks at a venue, or of an agent. Raises :class:`InputError` where there is none."""
     agent = find_agent(traced, name)
-    events = [
-        line
-        for line in traced
-        if any(agent in (said.sender, said.recipient) for said in line.messages) and _venue(line)
-    ]
+    events = [line for line in traced if agent in _parties(line) and _venue(line)]
     if not events:
         talkers = dict.fromkeys(_venue(line) for line in traced if _venue(line))
         known = ", ".join([*talkers][:5]) or "none: no stage of this run has talks"

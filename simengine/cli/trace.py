@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -20,39 +20,35 @@ from simengine.scenario.loading import open_trace
 from simengine.scenario.wording import counted
 
 
+def _of(metavar: str, told: str) -> Any:
+    return typer.Option(metavar=metavar, help=told)
+
+
+def _flag(name: str, told: str) -> Any:
+    return typer.Option(name, help=told)
+
+
 def trace(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    event: Annotated[str | None, typer.Option(metavar="ID", help="One event in full, and what depends on it.")] = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="AGENT", help="The memory of an agent (user:12, or 12): what changed and why.")
-    ] = None,
+    event: Annotated[str | None, _of("ID", "One event in full, and what depends on it.")] = None,
+    agent: Annotated[str | None, _of("AGENT", "The memory of an agent (user:12, or 12): what changed, and why.")] = None,
     message: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The causes of a message, or of a memory version such as user:12/short@3."),
+        str | None, _of("ID", "The causes of a message, or of a memory such as user:12/short@3.")
     ] = None,
     preference: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Who came to hold it, and how; with --agent only how that one did."),
+        str | None, _of("TEXT", "Who came to hold it, and how; with --agent how that one did.")
     ] = None,
     item: Annotated[
-        str | None,
-        typer.Option(metavar="ITEM", help="The memory of an item, by id or title, and who read and wrote it."),
+        str | None, _of("ITEM", "The memory of an item, by id or title; who read and wrote it.")
     ] = None,
     why: Annotated[
-        str | None,
-        typer.Option(metavar="AGENT@TIME", help="What an agent knew at a time, from where, and its last choice."),
+        str | None, _of("AGENT@TIME", "What an agent knew then, from where, and its last choice.")
     ] = None,
-    group: Annotated[
-        str | None, typer.Option(metavar="NAME", help="An interest group: its members, re-formations, and views.")
-    ] = None,
-    talk: Annotated[
-        str | None, typer.Option(metavar="AGENT", help="A talk, of a user or at a venue: words, tools, verdicts.")
-    ] = None,
-    calls: Annotated[
-        bool, typer.Option("--calls", help="With --event: the prompt and the answer of each call.")
-    ] = False,
-    ids: Annotated[bool, typer.Option("--ids", help="Put its id, as --message takes it, before each message.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: one object a line for each block.")] = False,
+    group: Annotated[str | None, _of("NAME", "An interest group: its members, re-formations, and views.")] = None,
+    talk: Annotated[str | None, _of("AGENT", "A talk, of a user or at a venue: words, tools, verdicts.")] = None,
+    calls: Annotated[bool, _flag("--calls", "With --event: the prompt and the answer of each call.")] = False,
+    ids: Annotated[bool, _flag("--ids", "Put its id, as --message takes it, before each message.")] = False,
+    as_json: Annotated[bool, _flag("--json", "Print JSON: one object a line for each block.")] = False,
 ) -> None:
     """Tell what happened in a run, and where each sentence came from."""
     _check_one(event, message, preference, item, why, group, talk, agent if preference is None else None)

@@ -94,7 +94,7 @@ def by_user_notes(user: NDArray[np.int32], part: NDArray[np.int8], cases: Cases)
 
 
 def first_cases(user: NDArray[np.int32], order: NDArray[np.intp], part: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The parts with each user's first test case alone, rows after it being of no use; ``order`` is by user, then time."""
+    """The parts with each user's first test case alone; later rows are of no use. ``order`` is by user, then time."""
     tests = order[part[order] == Part.TEST]
     left = part.copy()
     left[tests[~_first_of_each(user[tests])]] = Part.LATER

@@ -22,7 +22,10 @@ Metric: TypeAlias = tuple[str, int | None]
 
 @dataclass(frozen=True, eq=False)
 class PerCase:
-    """The values of each metric, an array with one value for each of ``cases``: users, and numbers of their cases."""
+    """The values of each metric, an array with one value for each of ``cases``: users, and numbers of their cases.
+
+    A value is NaN where the metric says nothing of the case.
+    """
 
     cases: tuple[tuple[str, int], ...]
     values: Mapping[Metric, NDArray[np.float64]]
@@ -73,7 +76,10 @@ def per_case(cases: Sequence[Case], attempts: Sequence[Sequence[Attempt]], ks: S
 
 
 def compare_paired(first: PerCase, second: PerCase, *, seed: int = 0) -> list[Paired]:
-    """The difference of every metric that both have, over the cases that both have; ``seed`` is of the resamples."""
+    """The difference of every metric that both have, over the cases of which both have a value.
+
+    ``seed`` is of the resamples.
+    """
     place_of = {case: at for at, case in enumerate(second.cases)}
     pairs = [(at, place_of[case]) for at, case in enumerate(first.cases) if case in place_of]
     users = [first.cases[at][0] for at, _ in pairs]
@@ -81,8 +87,11 @@ def compare_paired(first: PerCase, second: PerCase, *, seed: int = 0) -> list[Pa
     compared = []
     for metric, column in first.values.items():
         if metric in second.values:
-            one, other = (means_of_each(of, users) for of in (column[left], second.values[metric][right]))
-            means = (float(one.mean()), float(other.mean())) if pairs else (math.nan, math.nan)
+            sides = column[left], second.values[metric][right]
+            both = ~np.isnan(sides[0] + sides[1])
+            counted = [user for user, there in zip(users, both.tolist(), strict=True) if there]
+            one, other = (means_of_each(of[both], counted) for of in sides)
+            means = (float(one.mean()), float(other.mean())) if counted else (math.nan, math.nan)
             found = bootstrap(other - one, seed=seed)
             compared.append(Paired(*metric, *means, found.mean, found.low, found.high, found.n))
     return compared

@@ -27,6 +27,11 @@ READ = "read"
 _BY_NATURE = {"user": READ, "item": READ, "grouping": "group"}
 
 
+def is_grouping(agent: str) -> bool:
+    """Whether this is no user or item but what keeps who is in which group: it passes on, and holds nothing itself."""
+    return agent.startswith("grouping:")
+
+
 @dataclass(frozen=True, eq=False)
 class Contacts:
     """The contacts of a log of E events, in the order of the log. An event's position is its index among these.

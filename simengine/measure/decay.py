@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from simengine.errors import InputError
 from simengine.measure.carriers import carried, tree_of_carriers
-from simengine.measure.contacts import Contacts
+from simengine.measure.contacts import Contacts, is_grouping
 from simengine.measure.decay_fits import bounds_of_hops, deviance_of_hops, fit_hops, weibull
 from simengine.measure.estimates import Estimate, Numbers, Pool, half_life, survival, wilson
 from simengine.measure.held import Held
 from simengine.measure.holding import Holdings
+from simengine.measure.possible import Apart, Met, apart, met
 from simengine.measure.reachability import Reach
 from simengine.measure.statistics import DRAWS
 from simengine.measure.trials import Trials, by_strength, contact_trials
@@ -56,7 +57,7 @@ class Transmission(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """Holders among the agents possibly reached ``at`` a number of hops, or by a time since planting.
+    """Holders among the users and items possibly reached ``at`` a number of hops, or by a time since planting.
 
     ``share`` is that of the treatment, ``control`` that of the same agents in the control, ``net`` the one net of the
     other, whose interval takes the control's share as known where there is one planting only.
@@ -114,7 +115,8 @@ class Decay(msgspec.Struct, frozen=True):
 
     ``transmission`` has all contacts first (``kind`` is ``all``), then each kind; ``spontaneous`` are contacts without
     a source that holds the preference. A holder by hop is who ever holds it, by time who holds it then; ``times`` leave
-    the seeds out. ``notes`` say in words how to read the numbers.
+    the seeds out. ``met`` and ``apart`` tell who could have it, by kind of contact and by distance whatever the times.
+    ``notes`` say in words how to read the numbers.
     """
 
     plantings: int
@@ -125,6 +127,8 @@ class Decay(msgspec.Struct, frozen=True):
     fit: HopFit
     loss: Loss
     reproduction: tuple[Reproduction, ...]
+    met: tuple[Met, ...]
+    apart: tuple[Apart, ...]
     notes: tuple[str, ...]
 
 
@@ -145,6 +149,8 @@ def measure_decay(plantings: Sequence[Planting], *, seed: int = 0, draws: int = 
         _hop_fit(pool, seen),
         _loss(pool, seen),
         _reproduction(pool, plantings),
+        met([planting.reach for planting in plantings]),
+        apart([planting.reach for planting in plantings], [each.treatment.ever() for each in seen]),
         _notes(len(plantings), hops),
     )
 
@@ -159,6 +165,7 @@ class _Seen:
             raise InputError(problem, remedy="read both from the log of the treatment", planting=number)
         numbers = {agent: at for at, agent in enumerate(self._reach.agents)}
         self.treatment, self._control = Held(planting.treatment, numbers), Held(planting.control, numbers)
+        self._reached = (self._reach.hops >= 0) & ~np.array([is_grouping(agent) for agent in numbers], np.bool_)
         own = {agent: at for at, agent in enumerate(contacts.agents)}
         self.trials = contact_trials(contacts, Held(planting.treatment, own))
         times = self._reach.time[self._reach.hops == 0]
@@ -173,14 +180,14 @@ class _Seen:
 
     def by_hop(self, farthest: int) -> Numbers:
         """Holders in the treatment, in the control, and agents at each hop, shape (3, farthest + 1)."""
-        reached = self._reach.hops >= 0
+        reached = self._reached
         groups = (self.treatment.ever() & reached, self._control.ever() & reached, reached)
         return np.stack([np.bincount(self._reach.hops[who], minlength=farthest + 1) for who in groups]).astype(float)
 
     def by_time(self, since: float) -> Numbers:
         """The same among the agents reached by a time since planting, shape (3,)."""
         time = self._planted + since
-        reached = (self._reach.hops > 0) & (self._reach.time <= time)
+        reached = self._reached & (self._reach.hops > 0) & (self._reach.time <= time)
         groups = (self.treatment.at(time), self._control.at(time), reached)
         return np.array([np.count_nonzero(who & reached) for who in groups], np.float64)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -52,10 +53,14 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 class ProbeReader:
-    """Gathers the probes of a log, as its events are handed to it. ``slot`` is where users say what they are."""
+    """Gathers the probes of a log, as its events are handed to it.
 
-    def __init__(self, slot: str) -> None:
+    ``slot`` is where users say what they are, ``initial`` gives the slots that an agent starts with.
+    """
+
+    def __init__(self, slot: str, initial: Callable[[str], Mapping[str, Any]] = lambda _: {}) -> None:
         self._slot = slot
+        self._initial = initial
         self._memories: dict[str, str] = {}
         self._preferences: dict[str, Preference] = {}
         self._position = 0
@@ -73,7 +78,8 @@ class ProbeReader:
     def _probe(self, line: EventLine) -> Probed:
         said, text = line.data, line.data["preference"]
         preference = self._preferences.setdefault(text, Preference(text))
-        memory = self._memories.get(f"user:{said['user']}", "")
+        who = f"user:{said['user']}"
+        memory = self._memories[who] if who in self._memories else str(self._initial(who).get(self._slot, ""))
         answer = next((message.body["holds"] for message in line.messages if message.kind == "probe"), None)
         return Probed(
             user=said["user"],

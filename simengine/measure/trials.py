@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simengine.measure.contacts import READ, Contacts
+from simengine.measure.contacts import READ, Contacts, is_grouping
 from simengine.measure.held import Held
 
 STRENGTH = ("interaction", "exposure", "membership", "attendance", "group", "venue", READ)
@@ -27,11 +27,12 @@ def contact_trials(contacts: Contacts, held: Held) -> Trials:
     """The trials of one log; ``held`` is over the contacts' agents.
 
     All contacts of one target in one event are one trial, as the memory is written once in view of them all. It is one
-    where the target does not hold the preference before the event, and of the strongest kind among the sources that do;
-    without any such source it is a chance to come to hold it spontaneously. It succeeds where the target holds it after
-    the event.
+    where the target, a user or an item, does not hold the preference before the event, and of the strongest kind among
+    the sources that do; without any such source it is a chance to come to hold it spontaneously. It succeeds where the
+    target holds it after the event.
     """
-    open_ = ~held.before(contacts.target, contacts.position)
+    able = ~np.array([is_grouping(agent) for agent in contacts.agents], np.bool_)
+    open_ = able[contacts.target] & ~held.before(contacts.target, contacts.position)
     position, target, kind = (each[open_] for each in (contacts.position, contacts.target, contacts.kind))
     names = sorted(contacts.kinds, key=by_strength)
     rank = np.array([names.index(kind) for kind in contacts.kinds], np.int64)

@@ -1,6 +1,7 @@
 """How interest groups of AgentCF++ come to be: tags of every user, clusters of tags, a name for each that is kept.
 
-Behind every so many training interactions an event forms the groups anew, from all users' memories as they are there.
+Behind every so many training interactions, or once in a period, an event forms the groups anew, from all users'
+memories as they are there.
 It writes one version of the whole grouping. With a lag it writes a draft, which a later event puts in force: whoever
 reads the grouping in between goes by the former one and waits for nothing. Then a child event brings the membership
 edges into the graph. Groups of former groupings keep their names, so that a log tells who was in which of them when.
@@ -58,9 +59,10 @@ class Groups:
 
     def events(self, phase: int, train: Interactions) -> Iterator[Event]:
         """The formations, and where there is a lag the events that put them in force, in the total order."""
-        every, lag, last = self._settings.every or 0, self._settings.lag, len(train) - 1
+        lag, last = self._settings.lag, len(train) - 1
         found = []
-        for number, row in enumerate(range(every - 1, len(train), every), 1):
+        for number, behind in enumerate(self._settings.formed_behind(train.time.tolist(), self._data.unit), 1):
+            row = behind - 1
             found.append(self._event(FORM, number, train, row, (phase, *train.order(row), number, 0)))
             if lag:
                 row = min(row + lag, last)

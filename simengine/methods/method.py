@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from pydantic import BaseModel, ConfigDict
 
-from simengine.data import Case
+from simengine.data import Case, Unit
 from simengine.kernel import Agent, Context, Event
 
 Handler: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
@@ -28,10 +28,11 @@ class Settings(BaseModel):
 
     kind: str
 
-    def grouped_behind(self, interactions: int) -> int | None:
-        """Behind which of so many training interactions, counted from 1, the first groups of users are in force.
+    def grouped_behind(self, times: Sequence[int | float], unit: Unit) -> int | None:
+        """Behind which training interaction, counted from 1, the first groups of users are in force.
 
-        ``None`` where there never are any. A method that has groups keeps them in :data:`GROUPING`.
+        ``times`` are those of the interactions, in order, on a clock of this unit. ``None`` where there never are any
+        groups. A method that has some keeps them in :data:`GROUPING`.
         """
         return None
 

@@ -159,8 +159,8 @@ class Planting:
 def check_plantings(settings: PlantSettings, dataset: Dataset, method: Settings, seed: int, interactions: int) -> None:
     """See beforehand that seeds can be there; ``interactions`` are how many of the training ones are re-enacted.
 
-    Raises :class:`InputError` for users who are not in the data, more seeds than users, and, unless the plantings are
-    switched off, groups that there never are or not yet.
+    Raises :class:`InputError` for users who are not in the data or named twice, more seeds than users, and, unless the
+    plantings are switched off, groups that there never are or not yet.
     """
     for number, statement in enumerate(settings.statements):
         if statement.seeds.in_group is None:
@@ -173,7 +173,7 @@ def check_plantings(settings: PlantSettings, dataset: Dataset, method: Settings,
 
 def _check_groups(statement: Statement, number: int, dataset: Dataset, method: Settings, interactions: int) -> None:
     """Refuse a planting before the first groups are in force."""
-    behind = method.grouped_behind(interactions)
+    behind = method.grouped_behind(dataset.train.time[:interactions].tolist(), dataset.unit)
     if behind is None:
         raise InputError(
             f"{method.kind} as it is set forms no groups in {interactions} interactions, so no seeds are found in one",
@@ -193,13 +193,19 @@ def _check_groups(statement: Statement, number: int, dataset: Dataset, method: S
 
 
 def _seeds(statement: Statement, number: int, dataset: Dataset, seed: int) -> Sequence[str]:
-    """The users who are given the statement of this number. Raises :class:`InputError` for one that is not there."""
+    """The users who are given the statement of this number.
+
+    Raises :class:`InputError` for one that is not there, or is named twice.
+    """
     seeds, users = statement.seeds, dataset.users
     field = f"plant.statements[{number}].seeds"
     if seeds.users is not None:
         unknown = [name for name in seeds.users if name not in set(users)]
         if unknown:
             raise InputError("there is no such user in the data", field=f"{field}.users", value=unknown[0])
+        twice = [name for name, count in Counter(seeds.users).items() if count > 1]
+        if twice:
+            raise InputError("this user is named twice", remedy="name it once", field=f"{field}.users", value=twice[0])
         return seeds.users
     wanted = seeds.most_active or seeds.random or 0
     _enough(wanted, dataset, field)

@@ -26,7 +26,7 @@ def follow(folder: Path, trace: Trace, text: str) -> Followed:
     """
     preference = Preference(text)
     initial = {agent: trace.begun(agent) for agent in trace.agents}
-    reader = HoldingsReader(preference, initial, tuple(known_by(folder).values()))
+    reader = HoldingsReader(preference, initial, tuple(known_by(folder).slots.values()))
     seeds: dict[str, list[str]] = {}
     for line in trace:
         reader.take(line)

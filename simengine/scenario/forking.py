@@ -15,10 +15,12 @@ from simengine import llm
 from simengine.data import Dataset
 from simengine.errors import InputError
 from simengine.llm import CallStore, LanguageModel
+from simengine.llm.backends.refuse import Refuse
 from simengine.llm.calls import Entry
 from simengine.llm.layers.inherit import Parent
 from simengine.runlog import EventLine, Header, Reader, Writer
 from simengine.runlog.records import Fork
+from simengine.scenario.cast import Cast
 from simengine.scenario.drive import Observer
 from simengine.scenario.folder import Folder
 from simengine.scenario.running import Finished, go_on, portable, provenance
@@ -62,6 +64,7 @@ async def fork(
             field="data",
             remedy="fork from the start (leave --at out), or leave the data as they are",
         )
+    _check_pending(setup, kept)
     setup = replace(setup, header=_header(setup.header, logged, len(kept)))
     chosen = backend or llm.make_backend(scenario.llm, environ)
     folder = Folder.new(f"{source.path.resolve().name}-fork", out)
@@ -95,6 +98,20 @@ def _before(source: Folder, at: str | None) -> tuple[list[EventLine], Header]:
         file=str(source.path),
         remedy=f"{meant}`simengine trace RUN` shows the ids of its events",
     )
+
+
+def _check_pending(setup: Setup, kept: Sequence[EventLine]) -> None:
+    """See that what the events before the fork have scheduled can still happen."""
+    happened = {line.event for line in kept}
+    played = Cast(setup, Refuse()).handlers
+    for line in kept:
+        for spawned in line.spawns:
+            if spawned.id not in happened and spawned.kind not in played:
+                raise InputError(
+                    f"no stage plays {spawned.id} any more, which the events before the fork have led to",
+                    field="stages",
+                    remedy=f"leave the stage as it is, or fork from {line.event} or before it",
+                )
 
 
 def _header(mine: Header, parents: Header, kept: int) -> Header:

@@ -90,7 +90,8 @@ def export_plans(runs: Sequence[Path], out: Path, domains: Sequence[str] = ()) -
 
 
 def _samples(run: Path, scenario: Scenario) -> Iterator[Sample]:
-    folder, judged = Folder.of(run), method_of(scenario, run).reflection > 0
+    folder = Folder.of(run)
+    method_of(scenario, run)
     with CallStore(folder.calls, read_only=True) as store:
         asked = {row.key: row for row in store if row.request.task == PLAN.name}
     with Reader(folder.events) as reader:
@@ -100,7 +101,7 @@ def _samples(run: Path, scenario: Scenario) -> Iterator[Sample]:
                 messages = _of_pair(line, pair, asked, reader.header, scenario)
                 yield Sample(noun, pair["way"], messages, _written(pair["plan"]))
             else:
-                for messages, plan in _of_talk(line, asked, judged):
+                for messages, plan in _of_talk(line, asked):
                     yield Sample(noun, CONVERSATIONS, messages, plan)
 
 
@@ -121,12 +122,13 @@ def _of_pair(
     return book.render(PLAN.template, generate.asking(pair["request"], *shown), scenario.data.noun).messages
 
 
-def _of_talk(line: EventLine, asked: Mapping[str, Row], judged: bool) -> Iterator[tuple[tuple[Message, ...], str]]:
+def _of_talk(line: EventLine, asked: Mapping[str, Row]) -> Iterator[tuple[tuple[Message, ...], str]]:
     """The plans of one turn that were carried out and accepted, with what each was asked for by."""
     bodies: dict[str, dict[str, Any]] = {PLANNED: {}, JUDGED: {}}
     for message in line.messages:
         if message.kind in bodies:
             bodies[message.kind][str(message.body["attempt"])] = message.body
+    judged = any(unit.startswith("critic/") for unit in line.units)  # a fork may have got or lost its critic midway
     for attempt, calls in _attempts(line, asked).items():
         if judged:
             accepted = bodies[JUDGED].get(attempt, {}).get("accepted", False)

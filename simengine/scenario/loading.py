@@ -45,13 +45,37 @@ def load_run(path: Path) -> LoadedRun:
     return LoadedRun(folder, header, setup)
 
 
-def known_by(path: Path, data: Dataset | None = None) -> Mapping[str, str]:
-    """For each kind of agent the slot by which others know it, as the run's method says.
+@dataclass(frozen=True)
+class Known:
+    """How the agents of a run are known to one another.
+
+    ``slots`` are, for each kind of agent, the slot by which others know it; ``initial`` gives what an agent starts
+    with, which is nothing where ``problem`` says why that is not known.
+    """
+
+    slots: Mapping[str, str]
+    initial: Initial
+    problem: str = ""
+
+
+def known_by(path: Path, data: Dataset | None = None) -> Known:
+    """How the agents of a run are known, as its method says.
 
     ``data`` are those of a run whose data were handed over in Python. Raises :class:`InputError` where they are not
     here.
     """
-    return Cast(Setup.of(read(Folder.of(path).scenario)[0], data), Refuse()).method.known_by
+    folder = Folder.of(path)
+    setup = Setup.of(read(folder.scenario)[0], data)
+    slots = Cast(setup, Refuse()).method.known_by
+    with Reader(folder.events) as reader:
+        header = reader.header
+    for changed, what in (
+        (header.data != setup.header.data, "data"),
+        (header.prompts != setup.header.prompts, "prompts"),
+    ):
+        if changed:
+            return Known(slots, lambda _: {}, f"the {what} changed since the run was made")
+    return Known(slots, _initial(setup))
 
 
 def open_trace(path: Path) -> tuple[Trace, str]:

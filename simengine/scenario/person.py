@@ -11,6 +11,7 @@ import msgspec
 from simengine.errors import InputError, RunStopped
 from simengine.kernel import Committed, Sink
 from simengine.llm import Request
+from simengine.methods.studies.chat import PERSON
 from simengine.scenario.attempts import Attempt, attempts
 from simengine.scenario.compose import VARIANTS, composed, variants, without
 from simengine.scenario.schema import Read, Scenario
@@ -25,7 +26,8 @@ class Seen(msgspec.Struct, frozen=True):
 
     ``talk`` are its lines, which begin with ``User: `` or ``Recommender: ``; the last is his own where no reply could
     be had. ``items`` are the titles that the last reply recommended, ``attempts`` how it came about (none where that
-    was before the talk was taken up), ``profile`` what was learnt of him, ``left`` how many turns there still are.
+    was before the talk was taken up, or is not yet in the log), ``profile`` what was learnt of him, ``left`` how many
+    turns there still are.
     """
 
     noun: str
@@ -53,21 +55,27 @@ class Company:
     def __init__(self, log: Sink, person: Person | None) -> None:
         self._log = log
         self._person = person
-        self._heard: tuple[Attempt, ...] = ()
+        self._heard: tuple[str, int, tuple[Attempt, ...]] = ("", 0, ())  # venue, turns left behind it, attempts
 
     def commit(self, record: Committed) -> None:
         """Write a turn down; the person is told of it when he speaks next."""
         self._log.commit(record)
-        if self._person is not None:
-            self._heard = tuple(attempts(note.body for note in record.notes))
+        event = record.event
+        if self._person is not None and PERSON in event.writes:
+            left = event.data["turns"] - event.data["turn"]
+            self._heard = event.writes[0], left, tuple(attempts(note.body for note in record.notes))
 
     async def speak(self, request: Request) -> str:
         """What the person says to a request; :class:`RunStopped` where nobody is here."""
         if self._person is None:
             return await nobody(request)
         talk, items = (_texts(request, name) for name in ("talk", "items"))
-        noun, size, profile, left = (str(request.slots[name]) for name in ("noun", "size", "profile", "left"))
-        return await self._person.speak(Seen(noun, int(size), talk, items, self._heard, profile, int(left)))
+        noun, venue, profile = (str(request.slots[name]) for name in ("noun", "venue", "profile"))
+        size, left = (int(str(request.slots[name])) for name in ("size", "left"))
+        *told, heard = self._heard
+        return await self._person.speak(
+            Seen(noun, size, talk, items, heard if told == [venue, left] else (), profile, left)
+        )
 
     def leave(self) -> None:
         """Let the person give up."""

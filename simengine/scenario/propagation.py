@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import combinations, compress
 from pathlib import Path
 
 import msgspec
@@ -108,14 +108,17 @@ class _Seed:
 
 
 class _Read:
-    """One log, read once: who holds which statement when, the probes, and in whom statements were planted."""
+    """One log, read once: who of ``agents`` holds which statement when, the probes, and in whom it was planted."""
 
-    def __init__(self, folder: Path, statements: Sequence[str], data: Dataset | None) -> None:
-        slots = known_by(folder, data)
-        readers = [HoldingsReader(Preference(text), {}, tuple(slots.values())) for text in statements]
-        probes = ProbeReader(slots["user"])
+    def __init__(self, folder: Path, statements: Sequence[str], data: Dataset | None, agents: Sequence[str]) -> None:
+        known = known_by(folder, data)
+        first = {agent: known.initial(agent) for agent in agents}
+        readers = [HoldingsReader(Preference(text), first, tuple(known.slots.values())) for text in statements]
+        probes = ProbeReader(known.slots["user"], known.initial)
+        self.problem = known.problem
         self.planted: list[_Seed] = []
-        for position, line in enumerate(_lines(folder)):
+        log = _lines(folder)
+        for position, line in enumerate(log):
             probes.take(line)
             for reader in readers:
                 reader.take(line)
@@ -123,6 +126,7 @@ class _Read:
                 self.planted.append(_Seed(user(line.data["user"]), line.data["statement"], line.event, position))
         self.holdings: list[Holdings] = [reader.holdings() for reader in readers]
         self.probed: list[Probed] = probes.probed
+        self.sum, self.finished = log.sum, log.end is not None
 
 
 class _Found:
@@ -132,26 +136,24 @@ class _Found:
         self.pair = pair
         scenario = read(Folder.of(pair.treatment).scenario)[0]
         statements = [statement.preference for statement in scenario.plant.statements]
-        mine = _Read(pair.treatment, statements, data)
         contacts = read_contacts(_lines(pair.treatment))
+        mine = _Read(pair.treatment, statements, data, contacts.agents)
         seeds: list[dict[str, int]] = [{} for _ in statements]
         for seed in mine.planted:
             seeds[seed.statement][seed.agent] = seed.position
         reached = [reach(contacts, planted) for planted in seeds]
         anyway = [Holdings((), held.events, held.start, held.finish) for held in mine.holdings]
+        self.notes = [*_notes(pair.name, statements, seeds, mine)]
         self.controls: list[Probed] | None = None
         self.outside: list[Outside] = []
         if pair.control is not None:
-            other = _Read(pair.control, statements, data)
+            other = _Read(pair.control, statements, data, contacts.agents)
             anyway, self.controls = other.holdings, other.probed
+            self.notes += [] if other.finished else [_unfinished(pair.control.name)]
             self.outside = _outside(pair.treatment, pair.control, [*other.planted, *mine.planted])
         parts = zip(reached, mine.holdings, anyway, strict=True)
         self.plantings = [Planting(contacts, *part) for part in compress(parts, seeds)]
-        self.notes = [
-            f'"{text}" was planted in nobody in {pair.name} (that failed, or the log ends before it): it is left out.'
-            for text, planted in zip(statements, seeds, strict=True)
-            if not planted
-        ]
+        self.sum = mine.sum
         self.treated = mine.probed
         self.positives = _false_positives(pair.name, mine.probed, reached)
 
@@ -161,15 +163,41 @@ class _Found:
         return RunDecay(self.pair.name, str(self.pair.treatment), control, decay)
 
 
+def _notes(run: str, statements: Sequence[str], seeds: Sequence[Mapping[str, int]], log: _Read) -> Iterator[str]:
+    """What to say of a run's plantings, each of which has its seeds, and of its log."""
+    if not log.finished:
+        yield _unfinished(run)
+    for text, planted in zip(statements, seeds, strict=True):
+        if not planted:
+            yield f'"{text}" was planted in nobody in {run} (that failed, or the log ends before it): it is left out.'
+    for one, other in combinations(statements, 2):
+        if Preference(one).held_in(other) or Preference(other).held_in(one):
+            yield (
+                f'"{one}" and "{other}" are told by the same words in {run}: whoever holds the one counts as a holder '
+                "of the other."
+            )
+    if log.problem:
+        yield f"What agents of {run} start with is not known ({log.problem}): nobody is taken to hold it at first."
+
+
+def _unfinished(run: str) -> str:
+    return (
+        f"{run} is not finished: what is measured ends with its log, and agents that differ from the control beyond "
+        "that do so for this reason."
+    )
+
+
 async def measure_spread(found: Sequence[Pair], *, data: Dataset | None = None, seed: int = 0) -> Spread:
     """Everything that is measured of these runs; see :class:`Spread`.
 
-    ``data`` are those of runs whose data were handed over in Python.
+    ``data`` are those of runs whose data were handed over in Python. Raises :class:`InputError` where nothing was
+    planted, and for runs of one history that would be taken together.
     """
     each = [_Found(pair, data) for pair in found]
     probes, agreements = await _probes(each, read(Folder.of(found[0].treatment).scenario)[0].embed)
     together = None
     if len({_made_of(pair.treatment) for pair in found}) == 1:
+        _check_different(each)
         together = _measured(each, seed)
     alone = len(each) == 1 and together is not None
     decays = [together] if alone and together else [_measured([one], seed) for one in each]
@@ -194,6 +222,19 @@ def _measured(found: Sequence[_Found], seed: int) -> Decay:
         )
     decay = measure_decay(plantings, seed=seed)
     return msgspec.structs.replace(decay, notes=(*decay.notes, *(note for one in found for note in one.notes)))
+
+
+def _check_different(found: Sequence[_Found]) -> None:
+    """Refuse to take a run together with one of the same history, as its plantings would count twice."""
+    seen: dict[str, Path] = {}
+    for one in found:
+        if one.sum in seen:
+            raise InputError(
+                f"this run has the same history as {seen[one.sum]}: taken together, its plantings would count twice",
+                remedy="give each run once; runs of other seeds are others",
+                file=str(one.pair.treatment),
+            )
+        seen[one.sum] = one.pair.treatment
 
 
 def _made_of(folder: Path) -> bytes:

@@ -242,14 +242,21 @@ def portable(data: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario's data as a run keeps it: paths absolute, so that it can be resumed from anywhere, and no secret."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     if "path" in kept["data"]:
-        kept["data"]["path"] = str(Path(kept["data"]["path"]).resolve())
+        kept["data"]["path"] = _absolute(kept["data"]["path"])
+    if kept["data"].get("format") == "audience":
+        items = kept["data"]["items"]
+        kept["data"]["items"] = {**items, "path": _absolute(items["path"])}
     for field, (_, variable) in _secrets(kept.get("llm") or {}).items():
         kept["llm"][field] = variable
-    if kept["method"].get("store"):
-        kept["method"]["store"] = str(Path(kept["method"]["store"]).resolve())
+    if kept.get("method", {}).get("store"):
+        kept["method"]["store"] = _absolute(kept["method"]["store"])
     if kept.get("prompts"):
-        kept["prompts"] = {name: str(Path(path).resolve()) for name, path in kept["prompts"].items()}
+        kept["prompts"] = {name: _absolute(path) for name, path in kept["prompts"].items()}
     return kept
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).resolve())
 
 
 def _secrets(settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -105,6 +105,7 @@ class Setup:
         check_names(self.scenario, self.prompts)
         scenario = self.scenario
         re_enacted = len(self.dataset.train) if any(stage.optimize is not None for stage in scenario.stages) else 0
+        scenario.method.grouped_behind(self.dataset.train.time.tolist(), self.dataset.unit)  # refuses a wrong period
         check_plantings(scenario.plant, self.dataset, scenario.method, scenario.seed, re_enacted)
         tools(self.scenario.method, self.dataset, self.scenario.seed)
         for placed in self.stages():

@@ -50,6 +50,13 @@ def test_only_users_that_both_have_ranked_count_and_are_paired_by_id() -> None:
     assert (mrr.low, mrr.high) == (-0.5, 0.5)  # both resamples of one user alone are among 10,000 draws
 
 
+def test_a_case_of_which_one_has_no_value_counts_for_neither() -> None:
+    [mrr] = compare_paired(values(u=0.5, v=math.nan, w=1.0), values(u=1.0, v=0.2, w=math.nan))
+    assert (mrr.first, mrr.second, mrr.difference, mrr.n) == (0.5, 1, 0.5, 1)
+    [none] = compare_paired(values(u=math.nan), values(u=1.0))
+    assert (math.isnan(none.difference), none.n) == (True, 0)
+
+
 def test_users_of_several_cases_count_once_and_only_by_cases_that_both_have_ranked() -> None:
     # u has three cases, and the second ranker has no answer in the third; v has one. So u's mean is of two.
     cases = [case("u"), case("u", 2), case("u", 3), case("v")]

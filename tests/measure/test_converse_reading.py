@@ -122,12 +122,18 @@ def test_hits_by_text_stand_beside_those_by_id() -> None:
     )
 
 
+def test_a_reply_that_was_never_said_hits_by_no_text() -> None:
+    """The critic rejects it, and behind it there is none: the talk ends by an error."""
+    values = _values(_found(_turn("u", 1, says="Nothing."), _turn("u", 2, "error", says="Take a.")))
+    assert (values["text hit"], values["text at"]) == (0, 4)
+
+
 def test_values_of_each_talk_can_be_held_against_another_runs() -> None:
     reading = _reading(_line("u", "hit", 1, calls=("plan/1",)), _line("v", "limit", 3), _line("w", "hit", 2))
     ((key, _, values),) = reading.per_case()
     assert (key, values.users) == ("interec", ("u", "v", "w"))
     assert values.values["at", 3].tolist() == [1, 4, 2]
-    assert values.values["calls per turn", None].tolist() == [1, 0, 0]
+    np.testing.assert_array_equal(values.values["calls per turn", None], [1, np.nan, np.nan])  # in no turn, none
 
 
 def test_errors_and_verdicts_are_told_by_kind() -> None:

@@ -52,6 +52,17 @@ def test_a_probe_goes_with_the_memory_of_its_place_in_the_log() -> None:
     assert {(each.at, each.statement, each.preference) for each in found} == {("end", 2, TEXT)}
 
 
+def test_before_anything_is_written_a_probe_goes_with_what_the_user_starts_with() -> None:
+    reader = ProbeReader("short", {"user:1": {"short": TEXT}, "user:2": {"short": "Jazz."}}.__getitem__)
+    for line in (probe("1", True), probe("2", False), memory("user:1", "Only jazz."), probe("1", False)):
+        reader.take(line)
+    assert [(each.memory, each.words) for each in reader.probed] == [
+        (TEXT, True),
+        ("Jazz.", False),
+        ("Only jazz.", False),
+    ]
+
+
 def test_other_questions_are_no_probes() -> None:
     other: Any = EventLine("survey/1", "survey.ask", 1, data={"user": "1"})
     assert read(other) == []

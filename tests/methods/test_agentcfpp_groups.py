@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import runs
 
+from simengine.data import Unit
 from simengine.errors import CallFailed, InputError
 from simengine.llm.backends.scripted import Answer, Scripted
 from simengine.llm.request import Request
+from simengine.methods.agentcfpp_settings import AgentCFppSettings
 from simengine.testing import MethodContract
 
 HEADER = "user_id:token|item_id_list:token_seq|item_id:token\n"
@@ -118,6 +120,41 @@ def test_groups_are_formed_behind_every_so_many_interactions(run: Run) -> None:
     folder = run(Told())
     kinds = [event["kind"] for event in runs.events(folder)]
     assert kinds == (["interaction"] * 4 + ["grouping.form", "grouping.join"]) * 3 + ["ranking"] * 4
+
+
+def test_groups_are_formed_behind_every_period_that_another_follows(run: Run) -> None:
+    """Everybody takes something at each step: behind the last who does so, but not behind the last step of all."""
+    folder = run(Told(), "method.every=1 step")
+    found = runs.events(folder)
+    forms = [at for at, event in enumerate(found) if event["kind"] == "grouping.form"]
+    taken = [event["time"] for event in found if event["kind"] == "interaction"]
+    assert [found[at]["time"] for at in forms] == sorted(set(taken))[:-1]
+    assert [event["time"] for at in forms for event in (found[at - 1], found[at + 2])] == [
+        time for at in forms for time in (found[at]["time"], found[at]["time"] + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("every", "unit", "times", "behind"),
+    [
+        ("2 steps", "step", [2, 2, 3, 3, 4, 6, 7, 9], [4, 5, 7]),  # steps 2 and 3, 4 and 5, 6 and 7
+        ("1d", "s", [0, 86_399, 86_400, 5 * 86_400, 5 * 86_400], [2, 3]),
+        ("1d", "ms", [0, 86_399_999, 86_400_000], [2]),
+        ("0.5 h", "s", [0, 1800, 3600], [1, 2]),
+        ("1w", "s", [0, 1, 2], []),
+        (2, "s", [0, 0, 0, 0, 0], [2, 4]),
+    ],
+)
+def test_periods_end_where_the_clock_says(every: int | str, unit: Unit, times: list[int], behind: list[int]) -> None:
+    settings = AgentCFppSettings(kind="agentcfpp", every=every)
+    assert list(settings.formed_behind(times, unit)) == behind
+    assert settings.grouped_behind(times, unit) == (behind[0] if behind else None)
+
+
+def test_a_period_that_the_clock_does_not_count_is_refused_before_anything_is_made(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every 1w: the clock of these data counts steps"):
+        run(Told(), "method.every=1w")
+    assert not (tmp_path / "run").exists()
 
 
 def test_users_of_one_tag_are_a_group_and_the_largest_are_kept(run: Run) -> None:
@@ -320,6 +357,8 @@ def test_by_history_every_user_falls_into_one_group_and_nobody_is_asked(run: Run
         ("{kind: agentcfpp}", "say behind how many training interactions"),
         ("{kind: agentcfpp, shared: false, every: 3}", "without `shared` there are none"),
         ("{kind: agentcfpp, every: 0}", "every"),
+        ("{kind: agentcfpp, every: 0d}", "a period as `1w`"),
+        ("{kind: agentcfpp, every: monthly}", "a period as `1w`"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(method: str, problem: str, run: Run) -> None:

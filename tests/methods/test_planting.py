@@ -94,6 +94,7 @@ def test_the_control_differs_by_the_planting_alone(tmp_path: Path) -> None:
     ("seeds", "problem"),
     [
         ("{users: [nobody]}", "there is no such user"),
+        ("{users: [u3, u1, u3]}", "u3: this user is named twice"),
         ("{random: 9}", "more seeds are asked for"),
         ("{random: 1, most_active: 1}", "say one of"),
         ("{}", "say one of"),

@@ -189,6 +189,11 @@ def test_treatment_and_control_differ_by_what_the_seeds_may_reach(treatment: Pat
     assert (seeds.agents, seeds.holders, seeds.control.value) == (3, 3, 0)
     assert decay.transmission[0].successes > 0
     assert decay.spontaneous.successes == 0  # the seeds have it from nobody, and not from one another
+    contacts = {row.kind: row.contacts for row in decay.met}
+    assert contacts["group"] > 0 and contacts["interaction"] > 0
+    # the grouping was reached too, but is nobody who could hold it, or fail to
+    assert {row.kind for row in decay.transmission} <= {"all", "interaction", "exposure"}
+    assert sum(share.agents for share in decay.hops) == sum(row.reached for row in decay.apart) - 1
 
 
 def test_the_way_through_groups_is_counted_apart(treatment: Path) -> None:

@@ -86,6 +86,16 @@ def test_what_is_said_and_answered_is_in_log_report_and_what_the_person_sees(tmp
     assert [record.text for record in memories if record.slot == "talk"] == list(third.talk)
 
 
+def test_talks_before_his_own_are_not_told_to_the_person(tmp_path: Path) -> None:
+    """What others' answers came about by, while they still talk, does not stand for how his own did."""
+    person = Speaker("What is popular?", "thanks")
+    _talk(tmp_path / "run", person, "stages=[{converse: {turns: 2}}, {chat: {turns: 3, k: 2}}]")
+    for seen in person.seen:
+        for attempt in seen.attempts:
+            assert seen.talk[-1] == f"Recommender: {attempt.reply}"
+    assert person.seen[0].attempts == ()
+
+
 def test_a_replay_needs_nobody(tmp_path: Path) -> None:
     _talk(tmp_path / "run", Speaker("What is popular?", "thanks"))
     assert runs.replay(tmp_path / "run").finished

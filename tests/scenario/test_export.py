@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from simengine.methods.interec.demonstrations import SEED
 from simengine.methods.interec.novelty import THRESHOLD, rouge_l
 from simengine.methods.interec.tasks import read_planned
 from simengine.runlog import Reader
-from simengine.scenario import read
+from simengine.scenario import fork, read
 from simengine.scenario.demonstrations import export_demonstrations
 from simengine.scenario.imitation import export_plans
 
@@ -201,6 +202,27 @@ def test_without_a_critic_all_plans_of_turns_that_were_answered_are_taken(tmp_pa
 def test_without_a_critic_a_turn_without_a_reply_gives_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no plan in these runs"):
         _turn(tmp_path, "method.reflection=0", plan=PLAN, reply="???")
+
+
+def test_a_fork_that_has_lost_its_critic_takes_none_that_was_rejected_before(tmp_path: Path) -> None:
+    """Of the first turn no plan was accepted, of the second, which no critic has judged, there is one."""
+    model = _Model(
+        {
+            "converse.user": lambda request: "Message: Something, please.\nGoodbye: no",
+            "converse.plan": lambda request: '{"thought": "", "steps": []}',
+            "converse.critic": lambda request: decision.write(False, "No."),
+        }
+    )
+    sets = ("llm.temperature=0.5", "method.reflection=1", "stages=[{converse: {turns: 2, users: 1}}]")
+    run = runs.run(tmp_path / "run", *sets, text=TURN, backend=model)
+    first, second = Reader(run.path / "events.jsonl")
+    made = fork(run.path, ["method.reflection=0"], at=second.event, out=tmp_path / "fork", backend=model)
+    asyncio.run(made)
+    with pytest.raises(InputError, match="no plan in these runs"):
+        export_plans([run.path], tmp_path / "p.jsonl")
+    assert first.units["critic/1"] == "ok"
+    export_plans([tmp_path / "fork"], tmp_path / "p.jsonl")
+    assert len(_lines(tmp_path / "p.jsonl")) == 1
 
 
 @pytest.mark.parametrize("plan", ['{"steps": [{"tool": "drop"}]}', "???"])

@@ -38,6 +38,11 @@ STAGES = {
     "cold_start": "{cold_start: {read: 2, pool: 6}}",
     "advertising": "{advertising: {}}",
 }
+GROUPED = {
+    "at once": "{kind: agentcfpp, every: 16}",
+    "lag": "{kind: agentcfpp, every: 16, lag: 5}",
+    "history": "{kind: agentcfpp, every: 16, groups_by: history, kept: 3}",
+}
 ON, OFF = "plant.enabled=true", "plant.enabled=false"
 
 
@@ -56,10 +61,10 @@ class Drawing:
         return Completion(text=answer.text.replace("Explanation: ", f"Explanation: {drawn}. "))
 
 
-def both(tmp_path: Path, stage: str, first: str, second: str) -> tuple[Any, Any, Drawing]:
+def both(tmp_path: Path, stage: str, first: str, second: str, *sets: str) -> tuple[Any, Any, Drawing]:
     """A run, its fork, and the model that the fork has asked."""
     text = TEXT.replace(", STAGE", f", {stage}" if stage else "")
-    whole = runs.run(tmp_path / "run", first, text=text, backend=Drawing("parent"))
+    whole = runs.run(tmp_path / "run", first, *sets, text=text, backend=Drawing("parent"))
     assert whole.report.failures == {}
     model = Drawing("fork")
     forked = asyncio.run(scenarios.fork(whole.path, [second], out=tmp_path / "fork", backend=model))
@@ -67,10 +72,25 @@ def both(tmp_path: Path, stage: str, first: str, second: str) -> tuple[Any, Any,
     return whole, forked, model
 
 
-@pytest.mark.parametrize(("first", "second"), [(ON, OFF), (OFF, ON)], ids=["control", "treatment"])
+each_way = pytest.mark.parametrize(("first", "second"), [(ON, OFF), (OFF, ON)], ids=["control", "treatment"])
+
+
+@each_way
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 def test_a_fork_pays_only_for_what_the_planting_reaches(tmp_path: Path, stage: str, first: str, second: str) -> None:
-    whole, forked, model = both(tmp_path, stage, first, second)
+    _pays_for_no_more(*both(tmp_path, stage, first, second), first)
+
+
+@each_way
+@pytest.mark.parametrize("method", GROUPED.values(), ids=GROUPED)
+def test_with_groups_too(tmp_path: Path, method: str, first: str, second: str) -> None:
+    """Planted at a time, before which there are groups already and behind which they are formed anew."""
+    data = "data={format: market, users: 16, items: 48, domains: 2, interests: 4, interactions: 6, seed: 4}"
+    sets = (f"method={method}", data, "plant.statements[0].at=4")
+    _pays_for_no_more(*both(tmp_path, "{rank: {}}", first, second, *sets), first)
+
+
+def _pays_for_no_more(whole: Any, forked: Any, model: Drawing, first: str) -> None:
     treatment, control = (whole, forked) if first == ON else (forked, whole)
 
     def lines(run: Any) -> Reader:

@@ -15,6 +15,8 @@ from simengine import scenario as scenarios
 from simengine.errors import InputError, SimengineError
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.request import Completion, Request
+from simengine.scenario.following import follow
+from simengine.scenario.loading import open_trace
 from simengine.scenario.propagation import Pair, measure_spread, pairs
 from simengine.scenario.spread import Spread
 
@@ -133,6 +135,45 @@ def test_runs_that_differ_by_their_seed_are_taken_together(folder: Path, tmp_pat
     trials = [run.decay.transmission[0].trials for run in spread.runs]
     assert spread.decay.transmission[0].trials == sum(trials)
     assert {row.run for row in spread.probes} == {"treatment", "other"}
+
+
+def test_a_run_counts_once(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with pytest.raises(InputError, match=r"the same history as .*treatment: taken together"):
+        measured(*pairs([folder, copy]))
+
+
+def test_a_run_that_is_not_finished_is_told(folder: Path, tmp_path: Path) -> None:
+    cut = runs.cut(folder / "treatment", tmp_path / "cut", runs.ends(folder / "treatment")[-3])
+    (note,) = (note for note in measured(Pair("cut", cut, None)).runs[0].decay.notes if "not finished" in note)
+    assert note.startswith("cut is not finished")
+    notes = measured(Pair("whole", folder / "treatment", cut)).runs[0].decay.notes
+    assert [note for note in notes if "not finished" in note] == [note]
+    assert not any("not finished" in note for note in measured(*pairs([folder])).runs[0].decay.notes)
+
+
+def test_preferences_of_the_same_words_are_told(tmp_path: Path) -> None:
+    run = runs.run(
+        tmp_path / "run", "plant.statements[1].preference=I love slow harpsichord lullabies.", text=TEXT
+    ).path
+    notes = measured(*pairs([run])).runs[0].decay.notes
+    assert sum("are told by the same words in run" in note for note in notes) == 1
+
+
+def test_what_items_start_with_is_no_spontaneous_holding(tmp_path: Path) -> None:
+    """Items of the market are filed under what is planted here, which is how users come by it without any seed."""
+    run = runs.run(
+        tmp_path / "run",
+        "data={format: market, users: 16, items: 48, interests: 4, interactions: 5, seed: 4}",
+        "plant.statements=[{preference: I like wooden flutes., seeds: {users: [u3]}}]",
+        "stages=[{optimize: {}}]",
+        text=TEXT,
+    ).path
+    first = open_trace(run)[0]
+    assert any("wooden flutes" in first.begun(agent).get("memory", "") for agent in first.agents)
+    decay = measured(*pairs([run])).decay
+    assert decay is not None and decay.spontaneous.successes == 0
+    assert decay.loss.spells == len(follow(run, first, "I like wooden flutes.").holdings.spells)
 
 
 def test_other_runs_stand_beside_one_another(many: Path) -> None:

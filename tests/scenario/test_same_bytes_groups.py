@@ -25,6 +25,7 @@ stages: [{{optimize: {{}}}}, {{rank: {{}}}}]
 MODES = {
     "at once": [],
     "lag": ["method.lag=5"],
+    "period": ["method.every=1 step"],
     "history": ["method.groups_by=history", "method.kept=2", "method.lag=3"],
     "single": ["method.dual=false"],
     "two rounds": ["method.rounds=2"],

@@ -12,14 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from simengine.llm.backends import lexical_one_turn
-from simengine.llm.backends.lexical_converse import HAD, WANT
+from simengine.llm.backends.lexical_converse import TAKEN, TITLES_HAD, YEAR
 from simengine.llm.backends.lexical_shown import Shown
 from simengine.llm.replies import recommendation
 
 _USER, _OTHER = "User: ", "Recommender: "
-_HAD = re.compile(rf"{HAD}(.+?)\.(?= {WANT}|\Z)")
-_YEAR = re.compile(r"\bcame out in (\d{4})\b")
-_TAKEN = re.compile(r"\btaken (\d+) to (\d+) times")
 _QUOTED = re.compile(r'["“]([^"“”\n]+)["”]')
 _RECOMMENDED = re.compile(r"\bI recommend: (.+)\.\Z")
 _VISITS = re.compile(r"\Ataken (\d+) times")
@@ -45,16 +42,16 @@ class _Wanted:
     """What a user has told that he looks for: the words, titles of what he has had aside, years, and ranges."""
 
     def __init__(self, said: Sequence[str]) -> None:
-        words = "\n".join(_HAD.sub("", line) for line in said)
+        words = "\n".join(TITLES_HAD.sub("", line) for line in said)
         self._words = words.casefold()
-        self._years = frozenset(_YEAR.findall(words))
-        self._ranges = [(int(low), int(high)) for low, high in _TAKEN.findall(words)]
+        self._years = frozenset(YEAR.findall(words))
+        self._ranges = [(int(low), int(high)) for low, high in TAKEN.findall(words)]
 
     def met_by(self, attribute: str) -> bool:
         """Whether this attribute is one that was told."""
         if visits := _VISITS.match(attribute):
             return any(low <= int(visits[1]) <= high for low, high in self._ranges)
-        if year := _YEAR.match(attribute):
+        if year := YEAR.match(attribute):
             return year[1] in self._years
         whole = rf"(?<!\w){re.escape(attribute.casefold())}(?!\w|\.\d)"
         return re.search(whole, self._words) is not None
@@ -66,7 +63,7 @@ def _out(shown: Shown) -> frozenset[str]:
 
 
 def _had(shown: Shown) -> list[str]:
-    return [title for line in _told(shown) for found in _HAD.finditer(line) for title in found[1].split("; ")]
+    return [title for line in _told(shown) for found in TITLES_HAD.finditer(line) for title in found[1].split("; ")]
 
 
 def _told(shown: Shown) -> list[str]:

@@ -23,11 +23,11 @@ from simengine.llm.replies import decision, message
 HAD, WANT, ALSO = "I have enjoyed: ", "I am looking for something with: ", "It is also something with: "
 OFFER, OMIT = "You may like: ", "Leave out: "
 USER, _OTHER = "User: ", "Recommender: "
-_HAD = re.compile(rf"{HAD}(.+?)\.(?= {WANT}|\Z)")
+TITLES_HAD = re.compile(rf"{HAD}(.+?)\.(?= {WANT}|\Z)")
 _OFFER = re.compile(rf"{OFFER}(.+?)\.(?= Does one|\Z)")
 _OMIT = re.compile(rf"{OMIT}(.+?)\.\Z")
-_TAKEN = re.compile(r"\btaken (\d+) to (\d+) times")
-_YEAR = re.compile(r"\bcame out in (\d{4})\b")
+TAKEN = re.compile(r"\btaken (\d+) to (\d+) times")
+YEAR = re.compile(r"\bcame out in (\d{4})\b")
 _PRICE = re.compile(r"\bcosts (\d+(?:\.\d+)?)")
 _TAGS = re.compile(r"\Atags \(tags\).*?; near your request: (.+?)(?:; others: |\Z)")
 _ANY, _QUOTE = "Ask for less", "'"
@@ -108,7 +108,7 @@ def _lines(shown: Shown) -> list[str]:
 
 
 def _all_lines(shown: Shown) -> list[str]:
-    return [lexical_asked.without_titles(_HAD.sub("", line)) for line in _told(shown).splitlines()] or [""]
+    return [lexical_asked.without_titles(TITLES_HAD.sub("", line)) for line in _told(shown).splitlines()] or [""]
 
 
 def _less(shown: Shown) -> bool:
@@ -144,9 +144,9 @@ def _conditions(shown: Shown) -> list[str]:
         f"tags {'NOT ' * lexical_wishes.is_refused(tag, lines)}LIKE '%|{tag.replace(_QUOTE, 2 * _QUOTE)}|%'"
         for tag in _tags(shown)
     ]
-    years = [f"release_date LIKE '{year}%'" for year in _YEAR.findall(_told(shown))]
+    years = [f"release_date LIKE '{year}%'" for year in YEAR.findall(_told(shown))]
     prices = [f"price = {price}" for price in _PRICE.findall(_told(shown))]
-    taken = [f"visits BETWEEN {low} AND {high}" for low, high in _TAKEN.findall(_told(shown))]
+    taken = [f"visits BETWEEN {low} AND {high}" for low, high in TAKEN.findall(_told(shown))]
     return list(dict.fromkeys([*tags, *years, *prices, *taken, *_wishes(shown).conditions]))
 
 
@@ -159,7 +159,7 @@ def _tags(shown: Shown) -> list[str]:
 
 
 def _taken(shown: Shown) -> list[str]:
-    return [f"taken {low} to {high} times" for low, high in _TAKEN.findall(_told(shown))]
+    return [f"taken {low} to {high} times" for low, high in TAKEN.findall(_told(shown))]
 
 
 def _told(shown: Shown) -> str:
@@ -170,7 +170,7 @@ def _told(shown: Shown) -> str:
 
 def _liked(shown: Shown) -> list[str]:
     """Titles that the user has enjoyed; a tag that he likes is none."""
-    listed, tags = list(_listed(_HAD, _told(shown).splitlines())), {tag.casefold() for tag in _tags(shown)}
+    listed, tags = list(_listed(TITLES_HAD, _told(shown).splitlines())), {tag.casefold() for tag in _tags(shown)}
     return [*listed, *(it for it in _wishes(shown).liked if it not in listed and it.casefold() not in tags)]
 
 
@@ -218,7 +218,7 @@ def _critic(shown: Shown) -> str:
 def _distil(shown: Shown) -> str:
     """He likes what he says that he has enjoyed, and does not want what he was offered in vain."""
     lines = shown.texts("dialogue")
-    like = list(_listed(_HAD, [line for line in lines if line.startswith(USER)]))
+    like = list(_listed(TITLES_HAD, [line for line in lines if line.startswith(USER)]))
     offered = _listed(_OFFER, [line for line in lines if line.startswith(_OTHER)])
     return json.dumps({"like": like, "dislike": [it for it in offered if it not in like]}, ensure_ascii=False)
 

@@ -14,9 +14,11 @@ from simengine.llm.replies.unreadable import Unreadable
 Exchange = tuple[str, str]
 """What the user says, and what is answered."""
 
+SPEAKER = r"(?:(?P<user>user|seeker|customer|human)|(?:shop\s+)?(?:recommender|assistant|agent|system))"
+"""A pattern, in lower case, of what models call the two who speak; the group ``user`` tells them apart."""
+
 _SPEAKER = re.compile(
-    r"^\W*(?:\d{1,2}[.)]\W*)?(?:(?P<user>user|seeker|customer|human)|(?:shop\s+)?(?:recommender|assistant|agent|system))"
-    r"(?:\s+\d+)?\s*[:：]",
+    rf"^\W*(?:\d{{1,2}}[.)]\W*)?{SPEAKER}(?:\s+\d+)?\s*[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -17,16 +17,26 @@ from simengine.measure.results import Result
 from simengine.measure.statistics import bootstrap
 from simengine.measure.studies.decisions import first_failure, named
 from simengine.measure.studies.reading import Found
+from simengine.measure.studies.turns import (
+    AGENT,
+    POPULARITY,
+    RANDOM,
+    added,
+    bodies,
+    in_vain,
+    told,
+    tool_errors,
+    verdicts,
+)
+from simengine.measure.trivial import training_counts
 from simengine.measure.weighted import drawn_by_weight
-from simengine.runlog import EventLine, MessageLine
+from simengine.runlog import EventLine
 
-AGENT, RANDOM, POPULARITY = "interec", "random", "popularity"
 HIT, AT, CALLS, ERRORS, ACCEPTED = "hit", "at", "calls per turn", "tool errors", "accepted"
 TEXT_HIT, TEXT_AT = "text hit", "text at"
 """The same by the text of the replies, as the paper's authors count: see :func:`~simengine.measure.textual.named`."""
 ENDS = ("hit", "farewell", "limit", "error")
 
-_IN_VAIN = ("invented", "ambiguous", "repeated", "outside")
 _TASKS = ("plan", "step", "reply", "critic", "distil")
 
 
@@ -69,12 +79,11 @@ class ConverseReading:
 
     def __init__(self, name: str, dataset: Dataset) -> None:
         self.name = name
-        part = dataset.training_part
-        counts = dict(zip(part.items, np.bincount(part.item, minlength=len(part.items)).tolist(), strict=True))
+        counts = training_counts(dataset)
         self._items = tuple(dataset.items)
         self._titles = {item.id: item.title for item in dataset.items.values()}
         self._cases = dataset.cases
-        self._weights = np.array([counts.get(item, 0) for item in self._items], np.float64)
+        self._weights = np.array([counts[item] for item in self._items], np.float64)
         self._turns: dict[int, list[EventLine]] = {}  # of talks that go on, by their test cases
         self._talks: list[Talk] = []
 
@@ -109,11 +118,14 @@ class ConverseReading:
         figures.lines(path, [float(turn) for turn in turns], series, words)
 
     def per_case(self) -> Iterator[tuple[str, str, PerCase]]:
-        """The agent's hits and turns, and calls a turn, of each conversation in which the target was not named."""
+        """The agent's hits and turns, and calls a turn, of each conversation in which the target was not named.
+
+        One in which no turn was answered has no calls a turn.
+        """
         talks = self._counted()
         if talks:
             columns = {(metric, self._limit(talks)): of for metric, of in _success(talks).items()}
-            columns[CALLS, None] = np.array([talk.calls / max(talk.answered, 1) for talk in talks])
+            columns[CALLS, None] = np.array([talk.calls / talk.answered if talk.answered else np.nan for talk in talks])
             yield AGENT, AGENT, PerCase(tuple(talk.case for talk in talks), columns)
 
     def _counted(self) -> list[Talk]:
@@ -160,12 +172,10 @@ class ConverseReading:
         }
 
     def _notes(self) -> Iterator[str]:
-        errors = sum((talk.errors for talk in self._talks), Counter[str]())
-        verdicts = sum((talk.verdicts for talk in self._talks), Counter[str]())
-        planned = any(talk.planned for talk in self._talks)
-        for what, counts in (("tool errors", errors), ("verdicts of the critic", verdicts)) if planned else ():
-            told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-            yield f"{self.name}: {what} in {len(self._talks)} conversations: {told or 'none'}"
+        if any(talk.planned for talk in self._talks):
+            size = f"in {len(self._talks)} conversations"
+            yield f"{self.name}: tool errors {size}: {told(added(talk.errors for talk in self._talks))}"
+            yield f"{self.name}: verdicts of the critic {size}: {told(added(talk.verdicts for talk in self._talks))}"
         for mark, text in (("named", "name the target"), ("told too much", "tell more than three things at a time")):
             marked = [talk.case[0] for talk in self._talks if mark in talk.marks]
             if marked:
@@ -173,10 +183,9 @@ class ConverseReading:
                     f"{self.name}: conversations in which users {text}, however often they are asked again: "
                     f"{len(marked)} ({named(marked)})"
                 )
-        titles = sum((talk.titles for talk in self._talks), Counter[str]())
+        titles = added(talk.titles for talk in self._talks)
         if titles:
-            told = ", ".join(f"{name} {count}" for name, count in sorted(titles.items()))
-            yield f"{self.name}: titles in vain: {told}"
+            yield f"{self.name}: titles in vain: {told(titles)}"
         apart = Counter((talk.how == "hit", bool(talk.named)) for talk in self._counted())
         if apart[True, False] or apart[False, True]:
             yield (
@@ -208,19 +217,19 @@ def _expected(chance: NDArray[np.float64], turns: NDArray[np.int64]) -> dict[str
 
 def _talk(turns: Sequence[EventLine], case: Case, title: str) -> Talk:
     """A conversation that has come to its end, from its turns."""
-    told = [[it.body["text"] for it in line.messages if it.kind == "reply"][-1:] for line in turns]
-    saying = [
-        line.data["turn"] for line, texts in zip(turns, told, strict=True) for it in texts if textual.named(it, title)
-    ]
     messages = [message for line in turns for message in line.messages]
-    bodies = {kind: [it.body for it in messages if it.kind == kind] for kind in ("plan", "verdict", "end")}
-    data = turns[-1].data
+    plans, data = bodies(messages, "plan"), turns[-1].data
     failed = {"how": "error", "turns": data["turn"], "marks": data["marks"]}  # as a whole, such a turn says no end
-    end = (*bodies["end"], failed)[0]
+    end = (*bodies(messages, "end"), failed)[0]
+    answered = turns[:-1] if end["how"] == "error" else turns  # what was written before an error nobody has heard
+    saying = [
+        line.data["turn"]
+        for line in answered
+        for it in bodies(line.messages, "reply")[-1:]
+        if textual.named(it["text"], title)
+    ]
     calls = [sum(path.partition("/")[0] in _TASKS for path in line.calls) for line in turns]
     units = [unit for line in turns for unit in line.units.items()]
-    unread = sum(unit.startswith("critic/") and outcome != "ok" for unit, outcome in units)
-    verdicts = Counter("accepted" if body["accepted"] else "rejected" for body in bodies["verdict"])
     return Talk(
         case=case.key,
         target=case.target,
@@ -232,15 +241,9 @@ def _talk(turns: Sequence[EventLine], case: Case, title: str) -> Talk:
         marks=tuple(end["marks"]),
         calls=sum(calls),
         answered=sum(map(bool, calls)),
-        planned=bool(bodies["plan"]),
-        errors=Counter(work["code"] for body in bodies["plan"] for work in body["work"] if work["code"]),
-        verdicts=verdicts + Counter({"unreadable": unread}),
-        titles=_in_vain(messages),
+        planned=bool(plans),
+        errors=tool_errors(plans),
+        verdicts=verdicts(bodies(messages, "verdict"), units),
+        titles=in_vain(bodies(messages, "reply")),
         failure=first_failure(turns[-1]),
     )
-
-
-def _in_vain(messages: Sequence[MessageLine]) -> Counter[str]:
-    """The titles that a model named which are no candidate, by what they are."""
-    bodies = [message.body for message in messages if message.kind == "reply"]
-    return Counter({name: count for name in _IN_VAIN if (count := sum(len(body.get(name, ())) for body in bodies))})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,18 +17,28 @@ from simengine.measure.metrics import expected_at
 from simengine.measure.results import Result
 from simengine.measure.statistics import bootstrap
 from simengine.measure.studies.reading import Found
+from simengine.measure.studies.turns import (
+    AGENT,
+    POPULARITY,
+    RANDOM,
+    Body,
+    added,
+    bodies,
+    in_vain,
+    told,
+    tool_errors,
+    verdicts,
+)
 from simengine.measure.trivial import training_counts
 from simengine.measure.weighted import drawn_by_weight, ndcg_by_weight
 from simengine.runlog import EventLine
 
-AGENT, RANDOM, POPULARITY = "interec", "random", "popularity"
 RETRIEVAL: Final = "retrieval"
 RANKING: Final = "ranking"
 RECALL, TEXT_RECALL, NDCG, CALLS = "recall", "text recall", "ndcg", "calls"
 """Recall by ids, Recall by the replies' texts (see :func:`~simengine.measure.textual.named`), NDCG, model calls."""
 
 _WORK = ("plan", "step", "reply", "critic")
-_VAIN = ("invented", "ambiguous", "repeated", "outside")
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -175,14 +185,14 @@ def _notes(task: str, answered: Sequence[Answered]) -> Iterator[str]:
     """What is to be known of the answers to one task."""
     size = f"in {len(answered)} cases"
     if any(it.planned for it in answered):
-        yield f"tool errors {size}: {_counted(_sum(it.errors for it in answered))}"
-        yield f"verdicts of the critic {size}: {_counted(_sum(it.verdicts for it in answered))}"
-    vain = _sum(it.vain for it in answered) + Counter({"beyond the last": sum(it.beyond for it in answered)})
+        yield f"tool errors {size}: {told(added(it.errors for it in answered))}"
+        yield f"verdicts of the critic {size}: {told(added(it.verdicts for it in answered))}"
+    vain = added(it.vain for it in answered) + Counter({"beyond the last": sum(it.beyond for it in answered)})
     if vain:
-        yield f"titles in vain {size}: {_counted(vain)}"
+        yield f"titles in vain {size}: {told(vain)}"
     failed = Counter(it.failure for it in answered if it.failure)
     if failed:
-        yield f"no answer in {failed.total()} of {len(answered)} cases, which count 0: {_counted(failed)}"
+        yield f"no answer in {failed.total()} of {len(answered)} cases, which count 0: {told(failed)}"
     if task == RANKING:
         left = sum(len(set(it.candidates) - set(it.ranks)) for it in answered)
         strange = sum(bool(item) and item not in it.candidates for it in answered for item in it.ranks)
@@ -197,37 +207,25 @@ def _notes(task: str, answered: Sequence[Answered]) -> Iterator[str]:
         yield f"{named} talks name the target, of which their writer did not know; they count"
 
 
-def _sum(counters: Iterator[Counter[str]]) -> Counter[str]:
-    return sum(counters, Counter[str]())
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) or "none"
-
-
 def _answered(line: EventLine, case: Case) -> Answered:
     """A case from its event: of several attempts the last one is the answer."""
-    bodies = {
-        kind: [it.body for it in line.messages if it.kind == kind] for kind in ("plan", "reply", "verdict", "end")
-    }
-    end = (*bodies["end"], {"how": "error", "named": False})[0]  # an event that fails as a whole says no end
-    reply: Mapping[str, Any] = bodies["reply"][-1] if end["how"] == "answer" else {"items": [], "text": ""}
-    unread = sum(unit.startswith("critic/") and outcome != "ok" for unit, outcome in line.units.items())
-    verdicts = Counter("accepted" if body["accepted"] else "rejected" for body in bodies["verdict"])
+    said, plans = line.messages, bodies(line.messages, "plan")
+    end = (*bodies(said, "end"), {"how": "error", "named": False})[0]  # an event that fails as a whole says no end
+    reply: Body = bodies(said, "reply")[-1] if end["how"] == "answer" else {"items": [], "text": ""}
     return Answered(
         case=case,
         k=line.data["k"],
         candidates=tuple(line.data["candidates"]),
-        ranks=tuple(reply.get("ranks", reply["items"])),
+        ranks=tuple(reply["ranks"] if "ranks" in reply else reply["items"]),
         text=reply["text"],
         named=end["named"],
         calls=sum(path.partition("/")[0] in _WORK for path in line.calls),
-        planned=bool(bodies["plan"]),
+        planned=bool(plans),
         failure="" if end["how"] == "answer" else _failure(line),
-        vain=Counter({why: len(reply[why]) for why in _VAIN if reply.get(why)}),
+        vain=in_vain([reply]),
         beyond=reply.get("beyond", 0),
-        errors=Counter(work["code"] for body in bodies["plan"] for work in body["work"] if work["code"]),
-        verdicts=verdicts + Counter({"unreadable": unread}),
+        errors=tool_errors(plans),
+        verdicts=verdicts(bodies(said, "verdict"), line.units.items()),
     )
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from simengine.llm.replies import Unreadable
 from simengine.llm.replies.clean import first_words
+from simengine.llm.replies.dialogue import SPEAKER
 from simengine.llm.replies.lines import one_line
 from simengine.llm.replies.objects import JsonForm
 from simengine.llm.task import Slots
@@ -23,9 +24,7 @@ from simengine.methods.interec.memory import RECOMMENDER, USER
 from simengine.methods.interec.tasks import Planned, read_planned
 
 _FORM = JsonForm({"dialogue": ["..."]})
-_SPEAKER = re.compile(
-    r"\W*(?:(user|seeker|customer|human)|(?:shop\s+)?(?:recommender|assistant|agent|system))\W*[:：]\s*", re.IGNORECASE
-)
+_SPEAKER = re.compile(rf"\W*{SPEAKER}\W*[:：]\s*", re.IGNORECASE)
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -67,4 +66,4 @@ def _line(text: str) -> str:
     said = one_line(text[speaker.end() :])
     if not said:
         raise Unreadable("empty", "a line of the dialogue says nothing")
-    return f"{USER if speaker[1] else RECOMMENDER}{said}"
+    return f"{USER if speaker['user'] else RECOMMENDER}{said}"

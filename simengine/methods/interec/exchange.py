@@ -147,9 +147,9 @@ class Exchange:
         if said.fault is not None:
             self._refuse(said.text, said.fault)
             return True
-        self._learnt = said.profile
+        self._learnt = self._learnt.merged(said.profile)
         steps = said.plan.steps if whole else said.plan.steps[:1]
-        profile = self._known.merged(said.profile)
+        profile = self._known.merged(self._learnt)
         told = with_profile(msgspec.structs.replace(said.plan, steps=steps), profile, self._desk.table)
         plan = bounded(told, self._heard.k)
         if plan.steps:

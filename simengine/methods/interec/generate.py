@@ -14,7 +14,7 @@ from simengine.llm.task import Json, Slots, Task
 from simengine.methods.interec import dialogues
 from simengine.methods.interec.plan import Plan
 from simengine.methods.interec.reply import FORM
-from simengine.methods.interec.tasks import Planned
+from simengine.methods.interec.tasks import Planned, prompt_text
 
 INPUT_FIRST, OUTPUT_FIRST, DIALOGUES = "input_first", "output_first", "dialogues"
 WAYS = (INPUT_FIRST, OUTPUT_FIRST, DIALOGUES)
@@ -76,16 +76,12 @@ def require(planned: Planned, event: str, tools: Sequence[str] | None = None) ->
     return planned.plan
 
 
-def _shown(slots: Slots) -> str:
-    return " ".join(text for slot in slots.values() for text in ((slot,) if isinstance(slot, str) else slot))
-
-
 def _read(text: str, slots: Slots) -> str:
-    return one_line(REQUEST.read(text, _shown(slots)))
+    return one_line(REQUEST.read(text, prompt_text(slots)))
 
 
 def _read_json(text: str, slots: Slots) -> str:
-    return one_line(REQUEST.read_json(text, _shown(slots)))
+    return one_line(REQUEST.read_json(text, prompt_text(slots)))
 
 
 _TALK = Form(strict({"dialogue": TEXTS, **json.loads(FORM.schema)["properties"]}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -32,10 +32,9 @@ class Profile(msgspec.Struct, frozen=True):
 
     def merged(self, newer: Profile) -> Profile:
         """With what a newer one says: where the two conflict the newer holds, and its expectations alone."""
-        like, dislike = set(newer.like), set(newer.dislike)
         return Profile(
-            _newest([*(it for it in self.like if it not in dislike), *newer.like]),
-            _newest([*(it for it in self.dislike if it not in like), *newer.dislike]),
+            _newest([*_but(self.like, newer.dislike), *newer.like]),
+            _newest([*_but(self.dislike, newer.like), *newer.dislike]),
             _newest(newer.expect),
         )
 
@@ -64,9 +63,18 @@ def _told(step: Step, profile: Profile, table: ItemTable) -> Step:
     given = msgspec.json.decode(step.input)
     like, dislike = ([it for it in side if table.by_title.find(it).named] for side in (profile.like, profile.dislike))
     if given["by"] == "preference" or given["liked"]:
-        given["liked"] = [it for it in _newest([*like, *given["liked"]]) if it not in dislike]
-    given["unwanted"] = _newest([*given["unwanted"], *dislike])
+        out = {at for it in dislike for at in table.by_title.find(it).named}
+        given["liked"] = [
+            it for it in _newest([*like, *given["liked"]]) if out.isdisjoint(table.by_title.find(it).named)
+        ]
+    given["unwanted"] = _newest([*dislike, *given["unwanted"]])
     return Step(step.tool, msgspec.json.encode(given).decode())
+
+
+def _but(entries: Iterable[str], others: Iterable[str]) -> Iterator[str]:
+    """The entries that are none of the others, whatever the case."""
+    known = {it.casefold() for it in others}
+    return (it for it in entries if it.casefold() not in known)
 
 
 def _newest(entries: Iterable[str]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from simengine.llm.replies.clean import first_words, without_reasoning
 from simengine.llm.replies.lines import one_line
 from simengine.llm.replies.objects import TEXT, TEXTS, Form, folded, strict
 from simengine.llm.replies.scan import Scan, scan
-from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.plan import Plan, Written, check
 from simengine.methods.interec.profile import Profile
 from simengine.methods.interec.tools import TOOLS
@@ -53,11 +52,6 @@ def plan_of(found: Scan) -> Plan:
     """
     written = found.one(_plan, "no JSON object has steps")
     return check(written.thought, written.steps)
-
-
-def fault_of(error: Unreadable | Fault) -> Fault:
-    """What the tracker is told of a reply that gave no plan."""
-    return error if isinstance(error, Fault) else Fault("unreadable", error.detail)
 
 
 class _Found(NamedTuple):

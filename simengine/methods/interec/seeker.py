@@ -12,7 +12,7 @@ from simengine.kernel import Context, Version
 from simengine.llm.prompts import Slot
 from simengine.llm.replies.lines import one_line
 from simengine.llm.replies.talk import Turn
-from simengine.methods.interec import columns, naming
+from simengine.methods.interec import cards, columns, naming
 from simengine.methods.interec.table import ItemTable
 from simengine.methods.interec.tasks import DAY, USER
 from simengine.methods.turn import Asker, remember, tell
@@ -38,7 +38,6 @@ _WARNINGS = {
     NAMED: "Your last message named what you want, which you must not do.",
     TOLD: f"Your last message told more than {CONDITIONS} things of what you want.",
 }
-_NAMES = ("brand", "developer", "publisher")
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ class Seekers:
         self._asker = asker
         self._words = words
         self._tries = tries
-        self._titles = dict(zip(table.items, table.titles, strict=True))
+        self._titles = titles(dataset, table)
         self._known = _conditions(dataset, table)
 
     def known(self, case: Case) -> tuple[str, ...]:
@@ -96,7 +95,7 @@ class Seekers:
 
     async def _ask(self, context: Context, case: Case, heard: tuple[str, ...], intent: str, warning: str) -> Turn:
         slots: dict[str, Slot] = {
-            "history": tuple(self._titles[it] for it in case.history),
+            "history": self.had(case),
             "target": self._titles[case.target],
             "conditions": self.known(case),
             "dialogue": heard,
@@ -106,23 +105,43 @@ class Seekers:
         }
         return await self._asker.ask(context, USER, slots)
 
+    def named(self, text: str, case: Case) -> bool:
+        """Whether a text names the target of a case."""
+        return naming.names(text, self._titles[case.target], self.had(case))
+
     def _slips(self, text: str, case: Case) -> tuple[str, ...]:
-        others = [self._titles[it] for it in case.history]
-        slips = [NAMED] if naming.names(text, self._titles[case.target], others) else []
+        slips = [NAMED] if self.named(text, case) else []
         return (*slips, TOLD) if naming.held(text, self.known(case)) > CONDITIONS else tuple(slips)
+
+    def had(self, case: Case) -> tuple[str, ...]:
+        """What the user of a case has had; see :func:`had`."""
+        return had(case, self._titles)
 
     async def history(self, context: Context, case: Case) -> Version:
         """What the user of a case has had, a title a line; from one of his cases to the next he has had more."""
         _, who = context.event.writes
         known = await context.read(who, HISTORY, by=who)
-        had = "\n".join(self._titles[it] for it in case.history)
-        return known if known.value == had else remember(context, who, HISTORY, had, because=[known])
+        now = "\n".join(self.had(case))
+        return known if known.value == now else remember(context, who, HISTORY, now, because=[known])
+
+
+def had(case: Case, called: Mapping[str, str]) -> tuple[str, ...]:
+    """What the user of a case can tell that he has had, by what the items are ``called``, oldest first.
+
+    It is his history but for the target, which he may have taken before, and for what is called just like it.
+    """
+    return tuple(called[item] for item in case.history if called[item] != called[case.target])
+
+
+def titles(dataset: Dataset, table: ItemTable) -> Mapping[str, str]:
+    """What users call the items: each by its title, with its year where several are called alike without."""
+    return dict(zip(table.items, cards.unlike(dataset, table), strict=True))
 
 
 def histories(dataset: Dataset, table: ItemTable) -> Mapping[str, str]:
     """What each user has had before his first test case, as the slot ``history`` holds it."""
-    titles = dict(zip(table.items, table.titles, strict=True))
-    return {case.user: "\n".join(titles[it] for it in case.history) for case in reversed(dataset.cases)}
+    called = titles(dataset, table)
+    return {case.user: "\n".join(had(case, called)) for case in reversed(dataset.cases)}
 
 
 def _conditions(dataset: Dataset, table: ItemTable) -> Mapping[str, tuple[str, ...]]:
@@ -135,7 +154,7 @@ def _conditions(dataset: Dataset, table: ItemTable) -> Mapping[str, tuple[str, .
             *tags[at],
             *(f"came out in {date[:4]}" for date in [columns.release_date(item)] if date),
             *(f"costs {price:g}" for price in [columns.number(item, "price")] if price is not None),
-            *(f"{name} {text}" for name in _NAMES if (text := columns.text(item, name))),
+            *(f"{name} {text}" for name in cards.NAMES if (text := columns.text(item, name))),
             popular[at],
         )
         for at, item in enumerate(items)

@@ -46,7 +46,8 @@ def read_tastes(text: str, slots: Slots) -> Profile:
     return profile.Profile(*(tuple(fields.get(name, ())) for name in TASTES.fields))
 
 
-def _all(slots: Slots) -> str:
+def prompt_text(slots: Slots) -> str:
+    """All that a prompt shows, as one text."""
     return " ".join(text for slot in slots.values() for text in _texts(slot))
 
 
@@ -65,19 +66,19 @@ REPLY = Task(
 CRITIC = Task(
     "converse.critic",
     "interec.critic",
-    lambda text, slots: decision.read(text, _all(slots)),
-    Json(decision.JSON, lambda text, slots: decision.read_json(text, _all(slots))),
+    lambda text, slots: decision.read(text, prompt_text(slots)),
+    Json(decision.JSON, lambda text, slots: decision.read_json(text, prompt_text(slots))),
 )
 USER = Task(
     "converse.user",
     "interec.user",
-    lambda text, slots: talk.read(text, _all(slots), _texts(slots["target"])),
-    Json(talk.JSON, lambda text, slots: talk.read_json(text, _all(slots), _texts(slots["target"]))),
+    lambda text, slots: talk.read(text, prompt_text(slots), _texts(slots["target"])),
+    Json(talk.JSON, lambda text, slots: talk.read_json(text, prompt_text(slots), _texts(slots["target"]))),
 )
 DISTIL = Task("converse.distil", "interec.distil", read_tastes, Json(TASTES, read_tastes))
 DAY = Task(
     "converse.day",
     "interec.day",
-    lambda text, slots: dialogue.read(text, _all(slots)),
-    Json(dialogue.JSON, lambda text, slots: dialogue.read_json(text, _all(slots))),
+    lambda text, slots: dialogue.read(text, prompt_text(slots)),
+    Json(dialogue.JSON, lambda text, slots: dialogue.read_json(text, prompt_text(slots))),
 )

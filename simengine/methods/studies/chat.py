@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from simengine.errors import InputError
 from simengine.kernel import Context, Event, Lookahead, Version
@@ -19,6 +19,7 @@ from simengine.methods.interec.exchange import Heard
 from simengine.methods.interec.memory import PROFILE, RECOMMENDER, USER
 from simengine.methods.interec.profile import Profile
 from simengine.methods.interec.seeker import SAY
+from simengine.methods.interec.tools import FETCHED
 from simengine.methods.method import Handler
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import keep, tell
@@ -41,7 +42,7 @@ class ChatSettings(StudySettings):
     """A talk has at most ``turns`` turns, in each of which at most ``k`` items are recommended."""
 
     turns: PositiveInt = 50
-    k: PositiveInt = 5
+    k: Annotated[int, Field(ge=1, le=FETCHED)] = 5
 
 
 class Chat:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from simengine.data import Case
 from simengine.errors import InputError
@@ -16,6 +15,7 @@ from simengine.methods.interec.agent import InteRec
 from simengine.methods.interec.exchange import Heard
 from simengine.methods.interec.memory import RECOMMENDER, USER, accept
 from simengine.methods.interec.seeker import CHAT, DESCRIBE, NAMED, SHARE, Said, Seekers
+from simengine.methods.interec.tools import FETCHED
 from simengine.methods.method import Handler
 from simengine.methods.study import Ground, StudySettings
 from simengine.methods.turn import keep, tell
@@ -40,7 +40,8 @@ class ConverseSettings(StudySettings):
     most 50, the user gives information for five turns, just chats for five, and so on. Before a ``long_context`` talk,
     which goes on like a session, stand talks of as many earlier ``days``, in which the user told what he has had.
 
-    In each turn at most ``k`` items are recommended.
+    In each turn at most ``k`` items are recommended. A talk keeps the ``turns`` and the ``k`` that it began with, even
+    in a fork from the middle of it.
 
     ``users`` says how many test users talk, all where it is not said; they are the first ones. ``user_words`` is the
     length that is asked of what users say. A message of a user that names the target, or tells too much, is asked for
@@ -49,7 +50,7 @@ class ConverseSettings(StudySettings):
 
     mode: Literal["session", "long_chat", "long_context"] = "session"
     turns: PositiveInt | None = None
-    k: PositiveInt = 5
+    k: Annotated[int, Field(ge=1, le=FETCHED)] = 5
     users: PositiveInt | None = None
     user_words: PositiveInt = 60
     tries: PositiveInt = 5
@@ -77,9 +78,8 @@ class Converse:
         self._stage = name
         self._settings = settings
         self._recommender = ground.method
-        cases = ground.dataset.cases
-        users = frozenset(list(dict.fromkeys(case.user for case in cases))[: settings.users])
-        self._cases = [case for case in cases if case.user in users]
+        self._cases = ground.dataset.cases
+        self._users = frozenset(list(dict.fromkeys(case.user for case in self._cases))[: settings.users])
         self._seekers = Seekers(ground.dataset, ground.method.table, ground.asker, settings.user_words, settings.tries)
         kind = f"{name}.turn"
         most = settings.most_turns * (settings.tries + ground.method.turn_calls()[1])
@@ -89,18 +89,15 @@ class Converse:
 
     def events(self, phase: int) -> Iterator[Event]:
         """The first turn of one conversation a case, by the cases' times and then by their positions."""
-        seen: Counter[str] = Counter()
-        for time, at in sorted((case.time, at) for at, case in enumerate(self._cases)):
-            case = self._cases[at]
-            seen[case.user] += 1
-            yield self._event((phase, time, at), case, at, seen[case.user])
+        for time, at in sorted((case.time, at) for at, case in enumerate(self._cases) if case.user in self._users):
+            yield self._event((phase, time, at), self._cases[at], at)
 
-    def _event(self, order: tuple[Any, ...], case: Case, at: int, number: int) -> Event:
-        venue, who = f"venue:{self._stage}/{case.user}/{number}", user(case.user)
-        first = 0 if self._settings.mode == "long_context" and case.history else 1
+    def _event(self, order: tuple[Any, ...], case: Case, at: int) -> Event:
+        venue, who = f"venue:{self._stage}/{case.user}/{case.number}", user(case.user)
+        first = 0 if self._settings.mode == "long_context" and self._seekers.had(case) else 1
         data = {"user": case.user, "item": case.target, "case": at, "turn": first}
         return Event(
-            id=f"{self._stage}/talk/{case.user}/{number}",
+            id=f"{self._stage}/talk/{case.user}/{case.number}",
             kind=f"{self._stage}.turn",
             order=order,
             time=case.time,
@@ -117,8 +114,8 @@ class Converse:
         """
         data, (venue, _) = context.event.data, context.event.writes
         if not data["turn"]:
-            await self._before(context, self._cases[data["case"]])
-            context.go_on(delay=0, data={**data, "turn": 1})
+            marks = await self._before(context, self._cases[data["case"]])
+            context.go_on(delay=0, data={**data, "turn": 1, "marks": marks})
             return
         case = self._cases[data["case"]]
         heard = await context.entries(venue, TALK, by=venue)
@@ -141,28 +138,34 @@ class Converse:
         block, at = divmod(turn - 1, _ALTERNATE)
         return CHAT if block % 2 else (SHARE, DESCRIBE)[at % 2]
 
-    async def _before(self, context: Context, case: Case) -> None:
-        """The talks of earlier days, each about a part of what the user has had, enter the dialogue as if accepted."""
+    async def _before(self, context: Context, case: Case) -> list[str]:
+        """The talks of earlier days, each about a part of what the user has had, enter the dialogue as if accepted.
+
+        What they mark the conversation with: their writer does not know the target, but may name it by chance.
+        """
         venue, who = context.event.writes
-        had = await self._seekers.history(context, case)
-        titles, days = str(had.value).splitlines(), self._settings.days
+        known = await self._seekers.history(context, case)
+        titles, days = str(known.value).splitlines(), self._settings.days
         parts = [titles[len(titles) * day // days : len(titles) * (day + 1) // days] for day in range(days)]
         talks = [
             Branch(f"day/{day}", (), partial(self._seekers.day, titles=part, words=_DAY_WORDS))
             for day, part in enumerate(parts, 1)
             if part
         ]
+        named = False
         for talk in await context.together(*talks):
             for said, told in talk.value if talk.ok else ():
-                first = tell(context, who, venue, DAY, {"text": said}, because=[had])
+                first = tell(context, who, venue, DAY, {"text": said}, because=[known])
                 accept(context, venue, (said, told), (first, tell(context, venue, venue, DAY, {"text": told}, [first])))
+                named = named or self._seekers.named(f"{said} {told}", case)
+        return [NAMED] if named else []
 
     async def _answered(self, context: Context, case: Case, said: Said) -> tuple[_End | None, str]:
         """How the talk ends with this turn, if it does, and the message by which."""
         data, (venue, _) = context.event.data, context.event.writes
         if said.goodbye:
             return "farewell", said.message
-        heard = Heard(venue, data["turn"], said.text, said.message, self._settings.k)
+        heard = Heard(venue, data["turn"], said.text, said.message, data["k"])
         answer = await self._recommender.answer(context, heard)
         if answer is None:
             return "error", said.message

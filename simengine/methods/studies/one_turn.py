@@ -15,11 +15,11 @@ from simengine.llm.prompts import Slot
 from simengine.llm.replies import dialogue
 from simengine.llm.replies.dialogue import Exchange
 from simengine.llm.task import Json, Slots, Task
-from simengine.methods.interec import cards, naming
+from simengine.methods.interec import naming
 from simengine.methods.interec.agent import InteRec
 from simengine.methods.interec.exchange import Heard
 from simengine.methods.interec.memory import accept
-from simengine.methods.interec.seeker import SAY
+from simengine.methods.interec.seeker import SAY, had, titles
 from simengine.methods.interec.tools import FETCHED
 from simengine.methods.method import Handler
 from simengine.methods.study import Ground, StudySettings
@@ -65,8 +65,8 @@ class OneTurnSettings(StudySettings):
     """``tasks`` are what is asked for: ``retrieval`` of ``k`` items from the whole catalogue, and ``ranking`` of so
     many ``candidates``, the target among them.
 
-    ``users`` says how many test cases are played, all where it is not said; they are the first ones. ``words`` is the
-    length that is asked of a written talk.
+    ``users`` says of how many test users the cases are played, all where it is not said; they are the first ones.
+    ``words`` is the length that is asked of a written talk.
     """
 
     tasks: Annotated[tuple[_TaskName, ...], Field(min_length=1), AfterValidator(_each_once)] = (RETRIEVAL, RANKING)
@@ -102,11 +102,12 @@ class OneTurn:
         self._stage, self._settings = name, settings
         self._recommender, self._asker = ground.method, ground.asker
         table = ground.method.table
-        self._titles = dict(zip(table.items, cards.unlike(ground.dataset, table), strict=True))
+        self._titles = titles(ground.dataset, table)
         self._tasks = tuple(task for task in settings.tasks if ranks or task != RANKING)
         self._left_out = [task for task in settings.tasks if task not in self._tasks]
         cases = ground.dataset.cases
-        self._cases = cases[: len(cases) if settings.users is None else settings.users]
+        users = frozenset(list(dict.fromkeys(case.user for case in cases))[: settings.users])
+        self._cases = [case for case in cases if case.user in users]
         self._lists = self._laid_out(ground.dataset, ground.seed) if RANKING in self._tasks else {}
         least, most = (1 + calls for calls in ground.method.turn_calls())
         self.handlers: Mapping[str, Handler] = {f"{name}.{task}": self.answer for task in self._tasks}
@@ -163,22 +164,22 @@ class OneTurn:
         if data["skip"]:
             return
         case, who = self._cases[data["case"]], user(data["user"])
-        had = [self._titles[it] for it in case.history if it != case.target]
-        written = await context.unit(DIALOGUE, partial(self._write, had=had))
+        told = had(case, self._titles)
+        written = await context.unit(DIALOGUE, partial(self._write, had=told))
         if not written.ok:
             return
         causes: list[str] = []
         number = len(written.value) + 1
-        for said, told in written.value:
+        for said, answered in written.value:
             first = tell(context, who, venue, DIALOGUE, {"text": said}, because=causes)
-            causes = [tell(context, venue, who, DIALOGUE, {"text": told}, because=[first])]
-            accept(context, venue, (said, told), (first, causes[0]))
+            causes = [tell(context, venue, who, DIALOGUE, {"text": answered}, because=[first])]
+            accept(context, venue, (said, answered), (first, causes[0]))
         request = self._request(data)
         asked = tell(context, who, venue, SAY, {"turn": number, "text": request}, because=causes)
         heard = Heard(venue, number, request, asked, len(data["candidates"]) or data["k"])
         answer = await self._recommender.answer(context, heard)
         spoken = " ".join(text for exchange in written.value for text in exchange)
-        named = naming.names(spoken, self._titles[case.target], had)
+        named = naming.names(spoken, self._titles[case.target], told)
         body = {"how": "error" if answer is None else "answer", "named": named}
         tell(context, venue, who, END, body, because=[asked if answer is None else answer.message])
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from simengine.data import Dataset, Interactions, Item
+from simengine.llm.replies import Unreadable
+from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.similar import CoOccurrence, preference_of
 from simengine.methods.interec.sql import Fence
 from simengine.methods.interec.table import build
@@ -52,6 +54,11 @@ def shop_data(items: Sequence[Item] | None = None, taken: Mapping[str, Sequence[
     zeros = np.zeros(len(pairs), np.int32)
     rows = Interactions(users, names, user.astype(np.int32), item.astype(np.int32), time, zeros, zeros.astype(np.int64))
     return Dataset("games", "game", users, by_id, rows, rows, rows, (), {}, "step", "")
+
+
+def fault_of(error: Unreadable | Fault) -> Fault:
+    """What the tracker is told of a reply that gave no plan."""
+    return error if isinstance(error, Fault) else Fault("unreadable", error.detail)
 
 
 class ById:

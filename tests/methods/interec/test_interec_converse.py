@@ -15,14 +15,15 @@ import runs
 from interec_games import TAKEN, shop_data
 from test_interec_hostile import ITEMS, PLANS, QUERIES
 
-from simengine.data import Case, Dataset
+from simengine.data import Case, Dataset, Item
+from simengine.errors import InputError
 from simengine.llm.backends.lexical import Lexical
 from simengine.llm.backends.scripted import Scripted
 from simengine.llm.replies import decision, talk
 from simengine.llm.request import Completion, Request
 from simengine.measure.studies.converse import ConverseReading
 from simengine.runlog import EventLine, Reader
-from simengine.scenario import Setup, read
+from simengine.scenario import Setup, fork, read
 from simengine.testing import MethodContract
 
 SMALL = """
@@ -216,6 +217,66 @@ def test_a_user_of_several_cases_has_had_more_from_talk_to_talk(tmp_path: Path) 
     assert users == [had, had, (*had, "Portal"), (*had, "Portal")]
 
 
+def test_a_target_that_was_taken_before_is_no_part_of_what_the_user_tells(tmp_path: Path) -> None:
+    """He does not know that he has had it, and where he says its name all the same, that is noticed."""
+    data = shop_data()
+    case = Case("u1", "g1", TAKEN["u1"], ("g1",), 9)
+    data = dataclasses.replace(data, cases=(case,), digest="again")
+    answers = {"converse.user": _always(talk.write("I have enjoyed Portal.", False))}
+    _, (line,), model = _run(tmp_path, data, answers, "stages=[{converse: {turns: 1, tries: 1}}]")
+    assert model.asked[0].slots["history"] == ("Portal 2", "Half-Life 2")
+    assert _said(line, "end")[0]["marks"] == ["named"]
+
+
+def test_what_is_called_just_like_the_target_is_no_part_of_what_the_user_tells(tmp_path: Path) -> None:
+    """Catalogues hold some items twice, MovieLens too: to tell of the one would be to name the other."""
+    case = Case("u", "g12", ("g11", "g1"), ("g12",), 9)
+    data = dataclasses.replace(shop_data(), cases=(case,), digest="twins")
+    _, (line,), model = _run(tmp_path, data, {}, "stages=[{converse: {turns: 1}}]")
+    assert model.asked[0].slots["history"] == ("Portal",)
+    assert _said(line, "end")[0]["marks"] == []
+
+
+def test_users_tell_what_is_called_alike_apart_by_its_year(tmp_path: Path) -> None:
+    films = [Item(f"f{year}", f"Heat ({year})", "Crime", "", {"release_date": year}) for year in ("1986", "1995")]
+    data = shop_data(films, {"u": ("f1986",)})
+    data = dataclasses.replace(data, cases=(Case("u", "f1995", ("f1986",), ("f1995",), 9),), digest="heat")
+    answers = {"converse.user": _always(talk.write("I have enjoyed Heat (1986).", False))}
+    _, (line,), model = _run(tmp_path, data, answers, "stages=[{converse: {turns: 1, tries: 1}}]")
+    assert model.asked[0].slots["history"] == ("Heat (1986)",)
+    assert _said(line, "end")[0]["marks"] == []
+
+
+# -- forks -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_talk_is_forked_in_its_middle(tmp_path: Path) -> None:
+    """It keeps its turns and its k, and what was said before; all else goes by the change."""
+    runs.run(tmp_path / "run", text=SMALL)
+    before = list(Reader(tmp_path / "run" / "events.jsonl"))
+    first = next(line for line in before if line.spawns)
+    at = f"{first.event}+2"
+    sets = ["method.reflection=0", "stages=[{converse: {turns: 9, k: 1, users: 1}}]"]
+    finished = asyncio.run(fork(tmp_path / "run", sets, at=at, out=tmp_path / "fork"))
+    after = list(Reader(finished.path / "events.jsonl"))
+    kept = [line.event for line in before].index(at)
+    assert kept > 0
+    assert runs.events(finished.path)[:kept] == runs.events(tmp_path / "run")[:kept]
+    talk = [line for line in after if line.event.startswith(first.event)]
+    assert {(line.data["turns"], line.data["k"]) for line in talk} == {(3, 5)}
+    assert all(len(reply["items"]) > 1 for line in talk for reply in _said(line, "reply"))
+    assert not [line for line in after[kept:] if _said(line, "verdict")]
+    assert runs.replay(finished.path).hash == finished.report.hash
+
+
+def test_a_fork_whose_stages_do_not_play_on_is_refused(tmp_path: Path) -> None:
+    runs.run(tmp_path / "run", text=SMALL)
+    first = next(line for line in Reader(tmp_path / "run" / "events.jsonl") if line.spawns)
+    with pytest.raises(InputError, match="no stage plays converse/talk/"):
+        asyncio.run(fork(tmp_path / "run", ["stages=[{one_turn: {}}]"], at=f"{first.event}+2", out=tmp_path / "fork"))
+    assert not (tmp_path / "fork").exists()
+
+
 # -- the recommender ---------------------------------------------------------------------------------------------------
 
 
@@ -290,6 +351,20 @@ def test_step_by_step_takes_five_calls_at_most_and_fetches_what_is_left(tmp_path
     assert model.tasks().count("step") == 5
     assert [work["tool"] for work in _said(line, "plan")[0]["work"]] == [*["rank"] * 5, "fetch"]
     assert "rank" in model.asked[2].messages[-1].content
+
+
+def test_what_an_earlier_step_has_learnt_is_not_forgotten_by_a_later_one(tmp_path: Path) -> None:
+    liked = {"like": ["Portal"], "dislike": [], "expect": []}
+    steps = iter([json.dumps({"profile": liked, "steps": [{"tool": "rank", "input": {}}]}), '{"steps": []}'])
+    sets = ("method={kind: interec, planning: step_by_step, reflection: 0}", "stages=[{converse: {turns: 1}}]")
+    _, (line,), _ = _run(tmp_path, _games(u1="g16"), {"converse.step": lambda request: next(steps)}, *sets)
+    assert [version.value for version in line.memories if version.slot == "profile"] == [liked]
+
+
+def test_no_more_may_be_recommended_than_a_fetch_gives() -> None:
+    for stage in ("converse", "chat"):
+        with pytest.raises(InputError, match="20"):
+            read("small", [f"stages=[{{{stage}: {{k: 21}}}}]"], SMALL)
 
 
 def test_a_whole_plan_costs_fewer_calls_than_its_steps(tmp_path: Path) -> None:

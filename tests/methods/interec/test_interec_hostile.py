@@ -10,14 +10,14 @@ import sys
 import time
 
 import pytest
-from interec_games import make_shop, shop_data
+from interec_games import fault_of, make_shop, shop_data
 
 from simengine.data import Item
 from simengine.llm.replies import Unreadable
 from simengine.methods.interec.bus import Bus, Record
 from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.plan import execute, refuse
-from simengine.methods.interec.reply import fault_of, read
+from simengine.methods.interec.reply import read
 
 TEXT = "aaaaaaaaab " * 80
 ITEMS = [

@@ -151,6 +151,17 @@ def test_a_long_chat_has_fifty_turns_where_nothing_else_is_said(tmp_path: Path) 
     assert len(lines) == 50
 
 
+def test_a_talk_of_an_earlier_day_that_names_the_target_marks_the_conversation(tmp_path: Path) -> None:
+    """Its writer does not know the target, and may name it all the same."""
+    guess = dialogue.write([("I had Portal.", "Then take 100% Orange Juice.")])
+    answers = {"converse.day": _always(guess), "converse.user": _always(talk.write("Something, please.", False))}
+    finished, lines, _ = _run(
+        tmp_path, _games(u1="g16"), answers, "stages=[{converse: {mode: long_context, turns: 1}}]"
+    )
+    assert _said(lines[-1], "end")[0]["named"]
+    assert finished.report.skipped == {"converse": {"the target was named": 1}}
+
+
 def test_talks_of_earlier_days_stand_before_a_long_context(tmp_path: Path) -> None:
     """Of all that the user has had, in its order, and nothing of the target; the session's user has not heard them."""
     days = []

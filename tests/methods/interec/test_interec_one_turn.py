@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import runs
 from hypothesis import HealthCheck, given, settings
@@ -201,6 +202,14 @@ def test_negatives_are_of_the_targets_domain(tmp_path: Path) -> None:
     case = Case("u", "g8", ("g5",), ("g8",), 9)
     _, (line,), _ = _run(tmp_path, dataclasses.replace(data, cases=(case,)), {}, RANKING)
     assert sorted(line.data["candidates"]) == ["g6", "g8"]
+
+
+def test_users_are_taken_with_all_their_cases(tmp_path: Path) -> None:
+    data = _games(u1="g8", u2="g8")
+    first, second = data.cases
+    data = dataclasses.replace(data, cases=(first, msgspec.structs.replace(first, number=2), second))
+    _, lines, _ = _run(tmp_path, data, {}, "stages=[{one_turn: {tasks: [retrieval], users: 1}}]")
+    assert [line.event for line in lines] == ["one_turn/retrieval/u1/1", "one_turn/retrieval/u1/2"]
 
 
 def test_where_no_list_can_be_made_the_case_is_skipped(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 from interec_games import TAKEN, make_shop, shop_data
 
-from simengine.data import Case
+from simengine.data import Case, Item
 from simengine.llm.replies import Unreadable
 from simengine.methods.interec import naming, profile, reply
 from simengine.methods.interec.demonstrations import SEED, Demonstrations
@@ -27,6 +27,8 @@ from simengine.methods.interec.tasks import read_planned
         ("I want PORTAL!", "Portal", (), True),
         ("I had Portal 2.", "Portal", ("Portal 2",), False),
         ("I had Portal 2, and want Portal.", "Portal", ("Portal 2",), True),
+        ("I had Twins.", "Twins", ("Twins",), True),  # what is called alike does not cover it
+        ("I had Heat (1986).", "Heat (1995)", ("Heat (1986)",), False),
         ("I had Portal 2.", "Portal", (), True),  # no title is known that would cover it
         ("important portals", "Portal", (), False),
         ("Plan b it is", "b", (), True),
@@ -44,12 +46,17 @@ def test_a_title_is_named_as_whole_words(text: str, title: str, others: tuple[st
 
 def test_phrases_are_counted_as_whole_words() -> None:
     assert naming.held("Action, first person; came out in 2004.", ["Action", "First-Person", "came out in 200"]) == 2
+    assert naming.held("我想玩动作游戏。", ["动作", "角色扮演"]) == 1
 
 
 def test_the_newer_profile_holds_where_two_conflict() -> None:
     older = Profile(("a", "b"), ("c",), ("x",))
     assert older.merged(Profile(("c",), ("a",), ("y",))) == Profile(("b", "c"), ("a",), ("y",))
     assert older.merged(Profile()) == Profile(("a", "b"), ("c",), ())
+
+
+def test_profiles_conflict_whatever_the_case() -> None:
+    assert Profile(("Portal",)).merged(Profile((), ("PORTAL",))) == Profile((), ("PORTAL",))
 
 
 def test_a_profile_keeps_the_newest_entries() -> None:
@@ -85,7 +92,23 @@ def test_likes_are_told_to_rankings_by_preference_alone_and_dislikes_to_all() ->
     told = profile.with_profile(Plan("", steps), Profile(("Portal", "Puzzle"), ("Portal 2", "Twins")), table)
     given = [json.loads(step.input) for step in told.steps]
     assert [it["liked"] for it in given] == [[], ["Portal"]]
-    assert [it["unwanted"] for it in given] == [["b", "Portal 2", "Twins"]] * 2  # both games of that name
+    assert [it["unwanted"] for it in given] == [["Portal 2", "Twins", "b"]] * 2  # both games of that name
+
+
+def test_what_a_plan_itself_leaves_out_is_left_out_beside_all_that_is_not_wanted() -> None:
+    """There is room for twenty titles: of those that are known the oldest give way."""
+    table = build(shop_data([Item(f"i{at}", f"Song {at}", "", "", {}) for at in range(30)], {"u": ("i0", "i1")}))
+    known = Profile((), tuple(f"Song {at}" for at in range(5, 25)))
+    plan = Plan("", (Step("rank", json.dumps({"by": "popularity", "liked": [], "unwanted": ["Song 1", "Song 2"]})),))
+    unwanted = json.loads(profile.with_profile(plan, known, table).steps[0].input)["unwanted"]
+    assert unwanted == [*(f"Song {at}" for at in range(7, 25)), "Song 1", "Song 2"]
+
+
+def test_what_is_not_wanted_is_not_liked_however_it_is_written() -> None:
+    table = make_shop().table
+    plan = Plan("", (Step("rank", json.dumps({"by": "preference", "liked": ["half life"], "unwanted": []})),))
+    told = profile.with_profile(plan, Profile(("PORTAL", "b"), ("Portal", "Half-Life")), table)
+    assert json.loads(told.steps[0].input)["liked"] == ["b"]
 
 
 def test_every_demonstration_is_a_plan_that_can_be_carried_out() -> None:

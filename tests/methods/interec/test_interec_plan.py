@@ -6,13 +6,13 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from interec_games import make_shop
+from interec_games import fault_of, make_shop
 
 from simengine.llm.replies import Unreadable
 from simengine.methods.interec.bus import Bus, Record
 from simengine.methods.interec.faults import CODES, Fault
 from simengine.methods.interec.plan import Plan, execute, refuse
-from simengine.methods.interec.reply import fault_of, read, write
+from simengine.methods.interec.reply import read, write
 from simengine.methods.interec.results import Fetched
 
 SHOP = make_shop()
