@@ -188,3 +188,15 @@ def test_the_output_in_the_readme_is_what_the_quickstart_prints(tmp_path: Path) 
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in printed[-2:] if line not in readme] == []
+
+
+def test_the_talk_in_the_readme_is_what_the_trace_prints(tmp_path: Path) -> None:
+    simengine = [sys.executable, "-m", "simengine.cli.main"]
+    scenario = str(ROOT / "scenarios" / "interec-talk.yaml")
+    subprocess.run([*simengine, "run", scenario], cwd=tmp_path, capture_output=True, check=True)
+    told = [*simengine, "trace", "replays/interec-talk", "--talk", "u1"]
+    printed = subprocess.run(told, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("<!-- output: TALK -->\n```text\n")[2].partition("\n```\n")[0].splitlines()
+    assert len(shown) > 10
+    assert [line for line in shown if not line.startswith(("$", "[...]")) and line not in printed] == []

@@ -54,7 +54,7 @@ def versus(rows: Sequence[Versus], console: Console | None = None) -> None:
         shown = [("ndcg", max(cuts))] if cuts else metrics
         title = f"Stage {stage}, {strategy}: less the variant {found[0].first}, over the users of both"
         table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
-        table.add_column("variant")
+        table.add_column("variant", no_wrap=True)
         table.add_column("n", justify="right")
         for metric, k in shown:
             table.add_column(metric if k is None else f"{metric}@{k}", justify="right")

@@ -31,19 +31,17 @@ def _flag(name: str, told: str) -> Any:
 def trace(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     event: Annotated[str | None, _of("ID", "One event in full, and what depends on it.")] = None,
-    agent: Annotated[str | None, _of("AGENT", "The memory of an agent (user:12, or 12): what changed, and why.")] = None,
+    agent: Annotated[
+        str | None, _of("AGENT", "The memory of an agent (user:12, or 12): what changed, and why.")
+    ] = None,
     message: Annotated[
         str | None, _of("ID", "The causes of a message, or of a memory such as user:12/short@3.")
     ] = None,
     preference: Annotated[
         str | None, _of("TEXT", "Who came to hold it, and how; with --agent how that one did.")
     ] = None,
-    item: Annotated[
-        str | None, _of("ITEM", "The memory of an item, by id or title; who read and wrote it.")
-    ] = None,
-    why: Annotated[
-        str | None, _of("AGENT@TIME", "What an agent knew then, from where, and its last choice.")
-    ] = None,
+    item: Annotated[str | None, _of("ITEM", "The memory of an item, by id or title; who read and wrote it.")] = None,
+    why: Annotated[str | None, _of("AGENT@TIME", "What an agent knew then, from where, and its last choice.")] = None,
     group: Annotated[str | None, _of("NAME", "An interest group: its members, re-formations, and views.")] = None,
     talk: Annotated[str | None, _of("AGENT", "A talk, of a user or at a venue: words, tools, verdicts.")] = None,
     calls: Annotated[bool, _flag("--calls", "With --event: the prompt and the answer of each call.")] = False,

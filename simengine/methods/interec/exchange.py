@@ -94,14 +94,17 @@ class Exchange:
 
     async def run(self) -> Answer | None:
         """What is said to the user; none where no reply could be had."""
-        answer = None
+        answer: Answer | None = None
         for number in range(1, self._desk.settings.reflection + 2):
             name = str(number)
             self._begin_anew()
             await self._act(name)
             message = self._report(number)
-            answer = await self._reply(number, message)
-            if answer is None or not self._desk.settings.reflection:
+            said = await self._reply(number, message)
+            if said is None:
+                return answer  # what was said before, and rejected, is better than nothing
+            answer = said
+            if not self._desk.settings.reflection:
                 break
             verdict = await self._context.unit(f"critic/{name}", partial(self._judge, answer=answer))
             if not verdict.ok:

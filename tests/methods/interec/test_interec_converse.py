@@ -332,6 +332,23 @@ def test_what_nobody_accepts_is_said_but_not_remembered(verdict: str, tmp_path: 
     assert accepted.value == 0
 
 
+def test_a_reply_that_cannot_be_read_leaves_the_one_that_was_rejected(tmp_path: Path) -> None:
+    replies = iter(("Message: first", "???", "???"))
+    answers = {
+        "converse.user": _always(talk.write("Something, please.", False)),
+        "converse.plan": _always(FETCH),
+        "converse.reply": lambda request: next(replies),
+        "converse.critic": _always(decision.write(False, "No.")),
+    }
+    sets = ("method={kind: interec, reflection: 1}", "stages=[{converse: {turns: 1}}]")
+    _, (line,), _ = _run(tmp_path, _games(u1="g16"), answers, *sets)
+    slots = {version.slot: version.value for version in line.memories}
+    assert slots["talk"] == "Recommender: first"
+    assert "dialogue" not in slots
+    assert line.units["reply/2"] != "ok"
+    assert _said(line, "end")[0]["how"] in ("hit", "limit")
+
+
 def test_small_talk_uses_no_tool(tmp_path: Path) -> None:
     answers = {
         "converse.user": _always(talk.write("Thank you!", False)),
