@@ -31,9 +31,7 @@ def _flag(name: str, told: str) -> Any:
 def trace(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     event: Annotated[str | None, _of("ID", "One event in full, and what depends on it.")] = None,
-    agent: Annotated[
-        str | None, _of("AGENT", "The memory of an agent (user:12, or 12): what changed, and why.")
-    ] = None,
+    agent: Annotated[str | None, _of("AGENT", "The memory of an agent (user:12, or 12): what changed; why.")] = None,
     message: Annotated[
         str | None, _of("ID", "The causes of a message, or of a memory such as user:12/short@3.")
     ] = None,
