@@ -1,4 +1,4 @@
-"""Shared fixtures: where the real data sets lie, if they are here."""
+"""What all tests share: where the real data sets lie, if they are here, and that no example has to be quick."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair, not ours
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +20,9 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data sets are not here ({folder}); set SIMENGINE_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are composed, and their files stay empty: to lay them out and paint them is a third of a small run."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *args, **options: None)

@@ -43,6 +43,17 @@ stages: [{optimize: {}}, {rank: {}}]
 """
 
 
+def test_the_undisturbed_run_is_made_once_for_each_class_and_scenario(tmp_path: Path) -> None:
+    first, derived = (type("Contract", (base,), {}) for base in (TestAgentCF, TestAgentCF))
+    other = TestAgentCF.scenario.replace("name: agentcf", "name: other")
+    again = type("Contract", (first,), {"scenario": other})
+    (tmp_path / "first").mkdir()
+    run = first()._whole(tmp_path / "first")
+    assert first()._whole(tmp_path / "second").path == run.path
+    assert derived()._whole(tmp_path / "first").path != run.path
+    assert "name: other" in (again()._whole(tmp_path / "first").path / "scenario.yaml").read_text(encoding="utf-8")
+
+
 class TestLexical(BackendContract):
     def backend(self) -> AbstractContextManager[LanguageModel]:
         return nullcontext(Lexical())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simengine.cli.show import PADDING, in_chunks
 from simengine.measure.audit import Audit
 from simengine.measure.compare import Paired
 from simengine.measure.permutation import Compared
@@ -44,25 +45,43 @@ def published(rows: Sequence[Beside], title: str = "", console: Console | None =
 
 
 def versus(rows: Sequence[Versus], console: Console | None = None) -> None:
-    """Print how the later variants differ from the first, by paired intervals; of rankings NDCG at the last cut-off."""
+    """Print how the later variants differ from the first, by paired intervals; of rankings NDCG at the last cut-off.
+
+    Columns that do not fit the width go to a further table of the same rows.
+    """
+    console = console or Console()
     tables: dict[tuple[str, str], list[Versus]] = {}
     for row in rows:
         tables.setdefault((row.stage, row.strategy), []).append(row)
     for (stage, strategy), found in tables.items():
-        metrics = list(dict.fromkeys((it.metric, it.k) for row in found for it in row.metrics))
-        cuts = [k for metric, k in metrics if metric == "ndcg" and k is not None]
-        shown = [("ndcg", max(cuts))] if cuts else metrics
         title = f"Stage {stage}, {strategy}: less the variant {found[0].first}, over the users of both"
-        table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD)
+        for table in _versus_tables(found, console.width):
+            console.print(Text(title), soft_wrap=True)
+            console.print(table)
+
+
+def _versus_tables(found: Sequence[Versus], width: int) -> Iterator[Table]:
+    metrics = list(dict.fromkeys((it.metric, it.k) for row in found for it in row.metrics))
+    cuts = [k for metric, k in metrics if metric == "ndcg" and k is not None]
+    shown = {
+        metric if k is None else f"{metric}@{k}": (metric, k)
+        for metric, k in ([("ndcg", max(cuts))] if cuts else metrics)
+    }
+    names = [row.variant for row in found]
+    counts = [str(max((it.n for it in row.metrics), default=0)) for row in found]
+    cells = []
+    for row in found:
+        by_metric = {(it.metric, it.k): it for it in row.metrics}
+        cells.append({head: _difference(by_metric.get(metric)) for head, metric in shown.items()})
+    taken = max(map(len, (*names, "variant"))) + max(map(len, (*counts, "n"))) + 2 * PADDING + 1
+    for chunk in in_chunks(list(shown), cells, width - taken):
+        table = Table(box=box.SIMPLE_HEAD)
         table.add_column("variant", no_wrap=True)
-        table.add_column("n", justify="right")
-        for metric, k in shown:
-            table.add_column(metric if k is None else f"{metric}@{k}", justify="right")
-        for row in found:
-            cells = {(it.metric, it.k): it for it in row.metrics}
-            users = max((it.n for it in row.metrics), default=0)
-            table.add_row(Text(row.variant), str(users), *(_difference(cells.get(metric)) for metric in shown))
-        (console or Console()).print(table)
+        for head in ("n", *chunk):
+            table.add_column(head, justify="right")
+        for name, count, cell in zip(names, counts, cells, strict=True):
+            table.add_row(Text(name), count, *(cell[head] for head in chunk))
+        yield table
 
 
 def _difference(found: Paired | None) -> str:

@@ -18,8 +18,10 @@ from simengine.scenario.costs import Costs
 from simengine.scenario.estimate import Estimate
 from simengine.scenario.wording import counted
 
+PADDING = 3
+"""Characters between two columns."""
+
 _NAME_WIDTH = 24  # longer names of rankers are folded
-_PADDING = 3  # characters between two columns
 
 
 def results_table(results: Iterable[Result], console: Console | None = None, empty: str = "No results.") -> None:
@@ -112,7 +114,7 @@ def estimated(found: Estimate, console: Console | None = None) -> None:
     table = _table(f"Estimate for {found.plan.name}")
     for name in ("stage", "task", "model"):
         table.add_column(name, overflow="fold")
-    for name in ("calls", "prompt tokens", "completion tokens", "USD"):
+    for name in ("calls", "prompt\ntokens", "completion\ntokens", "USD"):
         table.add_column(name, justify="right")
     for task in found.tasks:
         amounts = (f"{amount:.0f}" for amount in (task.calls, task.prompt_tokens, task.completion_tokens))
@@ -183,8 +185,8 @@ def _family_tables(stage: str, rows: Mapping[_Row, Sequence[Result]], width: int
     cases = {row: _cases(said) for row, said in rows.items()}
     heads = ("ranker", "condition") if grouped else ("ranker",)
     named = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)]
-    taken = sum(min(length, _NAME_WIDTH) + _PADDING for length in named) + max(map(len, (*cases.values(), "n")))
-    for chunk in _chunks(list(_columns(rows)), list(cells.values()), width - taken):
+    taken = sum(min(length, _NAME_WIDTH) + PADDING for length in named) + max(map(len, (*cases.values(), "n")))
+    for chunk in in_chunks(list(_columns(rows)), list(cells.values()), width - taken):
         table = _table(f"Stage {stage}")
         for head in heads:
             table.add_column(head, max_width=_NAME_WIDTH, overflow="fold")
@@ -204,13 +206,13 @@ def _columns(rows: Mapping[_Row, Sequence[Result]]) -> dict[str, None]:
     return dict.fromkeys(_metric(result) for said in rows.values() for result in said)
 
 
-def _chunks(columns: Sequence[str], cells: Sequence[Mapping[str, str]], room: int) -> list[list[str]]:
+def in_chunks(columns: Sequence[str], cells: Sequence[Mapping[str, str]], room: int) -> list[list[str]]:
     """The columns in as few runs as fit ``room`` characters each; a column that is wider alone stands alone."""
     chunks: list[list[str]] = [[]]
     left = room
     for column in columns:
         lines = [column, *(line for row in cells for line in row.get(column, "").split("\n"))]
-        needed = max(map(len, lines)) + _PADDING
+        needed = max(map(len, lines)) + PADDING
         if chunks[-1] and needed > left:
             chunks.append([])
             left = room

@@ -115,7 +115,8 @@ class _Filters:
             raise self._nothing(problem, f"Lower data.core; {most} is the highest that leaves any.")
         self.rows = self.rows[inside]
         self.notes.append(
-            f"{k}-core, reached after {rounds} rounds: {_count(user[inside])} of {_count(user)} users and "
+            f"{k}-core, reached after {rounds} round{'s' * (rounds != 1)}: "
+            f"{_count(user[inside])} of {_count(user)} users and "
             f"{_count(item[inside])} of {items} items are kept, with {len(inside)} of {len(user)} interactions"
         )
 

@@ -25,9 +25,9 @@ def read_frame(frame: Any, name: str, wanted: Wanted, sha256: str | None = None)
     """The wanted columns of a data frame: ``frame[column]`` is anything that :func:`numpy.asarray` takes.
 
     So frames of pandas, polars and pyarrow will do, and a mapping of names to lists. Rows count from 0. Missing values
-    are empty texts, lists are texts joined by ``; ``. In numeric columns dates are milliseconds since 1970 (UTC where
-    they name no zone). Errors name ``name``, row and column. Where no digest is given it is that of
-    the columns as read.
+    are empty texts, lists are texts joined by ``; ``, dates are texts as ``2015-03-27``. In numeric columns dates are
+    milliseconds since 1970 (UTC where they name no zone). Errors name ``name``, row and column. Where no digest is
+    given it is that of the columns as read.
     """
     chosen = wanted.choose(_names(frame), name)
     arrays = {column: _array(frame[column]) for column in chosen}
@@ -43,6 +43,8 @@ def read_frame(frame: Any, name: str, wanted: Wanted, sha256: str | None = None)
     table = Table(name, columns, "", rows, "row")
     datetimes = set()
     for column, array in arrays.items():
+        if column not in wanted.named.values() and _binary(array) is not None:
+            continue  # a picture, perhaps: what nobody asked for by name is no reason to refuse the rest
         if column not in wanted.numeric:
             columns[column] = _texts(array, table, column)
         elif (moments := _moments(array)) is not None:
@@ -140,8 +142,8 @@ def _in_utc(value: date | None) -> date | None:
 
 def _texts(array: NDArray[Any], table: Table, field: str) -> list[str]:
     """A column as texts; equal texts share one object."""
-    values = array.tolist()
-    binary = next((row for row, value in enumerate(values) if isinstance(value, bytes)), None)
+    values = (array.astype("datetime64[us]") if array.dtype.kind == "M" else array).tolist()
+    binary = _binary(array)
     if binary is not None:
         raise table.error(
             "the column holds bytes where text is needed",
@@ -154,6 +156,11 @@ def _texts(array: NDArray[Any], table: Table, field: str) -> list[str]:
     return list(map(shared.setdefault, texts, texts))
 
 
+def _binary(array: NDArray[Any]) -> int | None:
+    """The first row of a column that holds bytes, if there is one."""
+    return next((row for row, value in enumerate(array.tolist()) if isinstance(value, bytes)), None)
+
+
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
@@ -163,6 +170,8 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # a column of whole numbers becomes one of floats where a value is missing
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")  # a date without time, where a frame has only moments
     return str(value)
 
 

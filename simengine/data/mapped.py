@@ -60,7 +60,8 @@ def from_frame(
     A frame is anything of pandas, polars or pyarrow, or a mapping of column names to lists. ``columns`` names its
     columns by role: ``user``, ``item``, and where there are such ``rating`` and ``time`` (dates, or seconds or
     milliseconds since 1970). ``items`` is the frame of the item table, ``item_columns`` names its ``id``, ``title`` and
-    perhaps ``category`` and ``domain``. The rest is as under ``data`` in a scenario. Neither frame is changed or kept.
+    perhaps ``category`` and ``domain``; what other columns hold is kept as text. The rest is as under ``data`` in a
+    scenario. Neither frame is changed or kept.
 
     Raises :class:`InputError` with row (the first is row 0) and column.
     """
@@ -122,7 +123,7 @@ def _log_columns(columns: LogColumns, setting: str) -> Wanted:
 
 def _item_columns(columns: ItemColumns, setting: str) -> Wanted:
     named = {"id": columns.id, "title": columns.title, "category": columns.category, "domain": columns.domain}
-    return Wanted({setting + role: name for role, name in named.items() if name is not None})
+    return Wanted({setting + role: name for role, name in named.items() if name is not None}, others=True)
 
 
 def _checked(**arguments: Any) -> FrameSettings:

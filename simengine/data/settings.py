@@ -164,7 +164,7 @@ class LogColumns(BaseModel):
 
 
 class ItemColumns(BaseModel):
-    """The names that an item table's columns have in its source."""
+    """The names that an item table's columns have in its source. Its other columns keep the names that they have."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

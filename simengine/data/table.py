@@ -97,11 +97,12 @@ class Wanted:
     """What to read of a source whose columns have names of the user's own.
 
     ``named`` gives the column that each setting names, as ``data.columns.user: userId``; ``numeric`` are the columns to
-    read as numbers. Other columns are not read.
+    read as numbers. Other columns are not read, unless ``others``: then all of a name of their own are, as texts.
     """
 
     named: Mapping[str, str]
     numeric: frozenset[str] = frozenset()
+    others: bool = False
 
     def choose(self, names: Sequence[str], file: str, line: int | None = None, remedy: str = "") -> list[str]:
         """Those of ``names`` that are to be read, in order. A column that is not there or there twice is an error.
@@ -118,7 +119,8 @@ class Wanted:
                     file=file,
                     line=line,
                 )
-        chosen = [name for name in names if name in self.named.values()]
+        named = set(self.named.values())
+        chosen = [name for name in names if name in named or (self.others and name and names.count(name) == 1)]
         for name in chosen:
             if names.count(name) > 1:
                 raise InputError(

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from simengine.rankers.base import Ranker
-from simengine.rankers.catalog import RANKERS
+from simengine.rankers.catalog import RANKERS, known_ranker
 
-__all__ = ["RANKERS", "Ranker"]
+__all__ = ["RANKERS", "Ranker", "known_ranker"]

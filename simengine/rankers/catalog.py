@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from simengine.data.table import nearest
 from simengine.rankers.base import Ranker
 from simengine.rankers.bm25 import BM25
 from simengine.rankers.itemknn import ItemKNN
@@ -40,3 +41,13 @@ RANKERS: Mapping[str, RankerMaker] = MappingProxyType(
         SASRec.name: SASRec,
     }
 )
+
+
+def known_ranker(name: str) -> str:
+    """The name, for settings to validate with. Raises ``ValueError``, with what may be meant as its note."""
+    if name not in RANKERS:
+        error = ValueError(f"there is no such ranker; there are {', '.join(RANKERS)}")
+        near = nearest(name, RANKERS)
+        error.add_note(f"Did you mean `{near}`?" if near else "Choose one of these.")
+        raise error
+    return name

@@ -145,8 +145,8 @@ class Trace:
         """The version that a memory version took the place of, where there is one and it is known."""
         if not memory.version or memory.append:
             return None
-        earlier = self.record(f"{memory.agent}/{memory.slot}@{memory.version - 1}")
-        return earlier if earlier.known else None
+        earlier = self._version(f"{memory.agent}/{memory.slot}@{memory.version - 1}")
+        return earlier if earlier is not None and earlier.known else None
 
     def causes(self, name: str) -> Cause:
         """What led to a record, back to memory versions; those have causes too, which a call with their name tells.

@@ -53,6 +53,10 @@ def plan(scenario: Scenario, *, dependencies: bool = False, environ: Mapping[str
         stages.append(PlannedStage(placed.name, len(events), least, most))
     data = setup.dataset
     notes = [*data.notes, *_lacking(scenario, environ)]
+    if dependencies and found is None:
+        notes.append("no stage `optimize` re-enacts interactions, so there are no dependencies between them to tell")
+    if any(placed.kind == "converse" for placed in setup.stages()):
+        notes.append("a talk is counted as one event here; in the run each of its turns is one")
     if found is not None and setup.rules.periods:
         notes.append("the dependencies are those of latest reads: engine.visibility lets more run side by side")
     return Plan(scenario.name, len(data.users), len(data.items), len(data.train), stages, notes, found)

@@ -34,13 +34,13 @@ def composed(path: Path, text: str | None = None, above: tuple[Path, ...] = ()) 
 
 
 def variants(root: Node) -> Iterator[tuple[str, Node]]:
-    """Each variant's name and tree. A scenario without variants has one, with an empty name."""
+    """Each variant's name and tree. A scenario without variants, or with an empty mapping, has one without a name."""
     node = root.child(VARIANTS)
     common = without(root, VARIANTS)
-    if node is None:
+    if node is None or node.empty or node.value == {}:
         yield "", common
         return
-    if not isinstance(node.value, dict) or not node.value:
+    if not isinstance(node.value, dict):
         raise node.place.error("`variants` maps names to changes", "Write variants: {name: {...}}.", field=VARIANTS)
     for name, changes in node.value.items():
         if not changes.empty and not isinstance(changes.value, dict):

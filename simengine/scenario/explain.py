@@ -23,8 +23,8 @@ _EXPECTED = {
     "less_than_equal": "a value of at most {le}",
     "multiple_of": "a multiple of {multiple_of}",
     "finite_number": "a finite number",
-    "too_short": "at least {min_length} entries",
-    "too_long": "at most {max_length} entries",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
     "string_too_short": "a text of at least {min_length} characters",
     "string_too_long": "a text of at most {max_length} characters",
     "string_pattern_mismatch": "a text that matches {pattern}",
@@ -64,7 +64,8 @@ def wanted_as_text(error: ValidationError, model: type[BaseModel], root: Node) -
 
 def problems(error: ValidationError, model: type[BaseModel], root: Node) -> list[InputError]:
     """Every problem once, in the order of the file; what the members of a union say of one value becomes one."""
-    found = [(_follow(model, root, detail["loc"]), detail) for detail in error.errors(include_url=False)]
+    told_of = [detail for detail in error.errors(include_url=False) if not _counts_right_only(detail)]
+    found = [(_follow(model, root, detail["loc"]), detail) for detail in told_of]
     deepest: dict[Path, int] = {}
     for spot, _ in found:
         if spot.union is not None:
@@ -76,6 +77,11 @@ def problems(error: ValidationError, model: type[BaseModel], root: Node) -> list
             groups.setdefault(spot.path, []).append((spot, detail))
     told = [_tell(group) for group in groups.values()]
     return sorted(told, key=lambda problem: (problem.where.get("line", 0), problem.where.get("column", 0)))
+
+
+def _counts_right_only(detail: ErrorDetails) -> bool:
+    """Whether a list is called too short that has entries enough, of which some are wrong, as is told of each."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,9 @@ class Folder:
                     file=str(path),
                     remedy=f"name one of them, such as {path / variants[0]}",
                 )
+            lacking = "it has no scenario.yaml and events.jsonl" if path.is_dir() else "there is no such folder"
             raise InputError(
-                "this is not the folder of a run: it has no scenario.yaml and events.jsonl",
+                f"this is not the folder of a run: {lacking}",
                 file=str(path),
                 remedy="name a folder that `simengine run` made, such as replays/quickstart",
             )

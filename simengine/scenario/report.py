@@ -132,8 +132,11 @@ def readings_of(setup: Setup) -> Iterator[tuple[str, Reading]]:
 
 
 def _recovery(setup: Setup) -> Recovery | None:
+    """Of users who learn; those who talk with an InteRecAgent know their tastes, and remember nothing new of them."""
     market = setup.scenario.data
-    return Recovery(setup.dataset, market_truth(market)) if isinstance(market, MarketSettings) else None
+    if not isinstance(market, MarketSettings) or setup.scenario.method.kind == "interec":
+        return None
+    return Recovery(setup.dataset, market_truth(market))
 
 
 def _over_limit(line: EventLine, limits: Mapping[tuple[str, str], int]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from simengine.methods.studies.discussion import DiscussionSettings
 from simengine.methods.studies.one_turn import OneTurnSettings
 from simengine.methods.studies.probe import ProbeSettings
 from simengine.methods.studies.reviews import ReviewsSettings
-from simengine.rankers import RANKERS
+from simengine.rankers import known_ranker
 from simengine.scenario.compose import composed, variants
 from simengine.scenario.published import Published
 from simengine.scenario.yamlfile import validate, with_sets
@@ -47,13 +47,7 @@ def _known_visibility(text: str) -> str:
     return text
 
 
-def _known_ranker(name: str) -> str:
-    if name not in RANKERS:
-        raise ValueError(f"there is no such ranker; there are {', '.join(RANKERS)}")
-    return name
-
-
-RankerName: TypeAlias = Annotated[str, AfterValidator(_known_ranker)]
+RankerName: TypeAlias = Annotated[str, AfterValidator(known_ranker)]
 VisibilityText: TypeAlias = Annotated[str, AfterValidator(_known_visibility)]
 
 
@@ -213,9 +207,12 @@ class Scenario(Section):
     def _stages_fit(self) -> Scenario:
         if sum(stage.optimize is not None for stage in self.stages) > 1:
             raise ValueError("a scenario re-enacts its interactions once, but there are several `optimize` stages")
-        if any((stage.kind in _TALKS) != (self.method.kind == "interec") for stage in self.stages):
+        alien = next((it.kind for it in self.stages if (it.kind in _TALKS) != (self.method.kind == "interec")), None)
+        if alien is not None:
             told = ", ".join(f"`{kind}`" for kind in _TALKS)
-            raise ValueError(f"the method `interec` plays the stages {told} and no others, which no other method plays")
+            error = ValueError(f"the method `{self.method.kind}` does not play a stage `{alien}`")
+            error.add_note(f"The stages {told} are those of the method `interec`, which plays no others.")
+            raise error
         first = self.stages[0].rank
         if first is not None and first.live:
             raise ValueError("a ranking `when: live` stands among the interactions of an `optimize` stage before it")
@@ -287,7 +284,7 @@ def read_all(path: str | Path, sets: Sequence[str] = (), text: str | None = None
     ``--set`` entries are laid over the file and again over each variant, so that they win.
     """
     root = with_sets(composed(Path(path), text), sets)
-    own = [entry for entry in sets if not entry.lstrip().startswith("variants.")]
+    own = [entry for entry in sets if not re.match(r"\s*variants\s*[.=]", entry)]
     return {name: validate(with_sets(tree, own), Scenario) for name, tree in variants(root)}
 
 

@@ -156,7 +156,10 @@ def _put(node: Node | None, path: Path, depth: int, new: Node) -> Node:
         items[part] = _put(items[part], path, depth + 1, new)
         return replace(node, value=items)
     wanted = f"entry [{part}]" if isinstance(part, int) else f"key `{part}`"
-    raise new.place.error(f"`{above}` has no {wanted}: it is {node.describe()}", "Check the field's path.")
+    remedy = "Check the field's path."
+    if isinstance(node.value, list) and node.value:
+        remedy = f"An entry of a list is named by its place, the first one as `{above}[0]`."
+    raise new.place.error(f"`{above}` has no {wanted}: it is {node.describe()}", remedy)
 
 
 def _put_text(data: Any, path: Path, text: str) -> None:

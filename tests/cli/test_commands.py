@@ -117,7 +117,10 @@ def test_what_is_no_run_is_refused(command: Command, tmp_path: Path) -> None:
         ):
             status, out, err = command(*arguments)
             assert (status, out) == (2, ""), arguments
-            assert f"{folder}: this is not the folder of a run" in err
+            lacking = {"nowhere": "there is no such folder", "empty": "it has no scenario.yaml and events.jsonl"}[
+                folder
+            ]
+            assert f"{folder}: this is not the folder of a run: {lacking}\n" in err
             assert "took" not in err, "how long it took is of interest where something was done"
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from simengine.cli import show
+from simengine.cli import beside, show
 from simengine.errors import InputError
+from simengine.measure.compare import Paired
+from simengine.scenario.check import Plan, PlannedStage
+from simengine.scenario.estimate import Estimate, TaskEstimate
+from simengine.scenario.versus import Versus
 
 
 @dataclass
@@ -171,3 +176,30 @@ def test_an_error_goes_to_stderr_whole_and_without_traceback(capsys: pytest.Capt
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"Error: s.yaml:3:7, field llm.backend: {problem}\n  Choose one.\n"
+
+
+def test_differences_of_variants_are_whole_in_eighty_columns() -> None:
+    """Five metrics with intervals do not fit beside a long name: the last ones stand in a table of their own."""
+    console = piped()
+    metrics = [("hit", 5), ("at", 5), ("text hit", 5), ("text at", 5), ("calls per turn", None)]
+    rows = [
+        Versus("talk", "x", "full", name, [Paired(metric, k, 1, 0, -1.25, -1.5, 0.75, 10) for metric, k in metrics])
+        for name in ("no-demonstrations", "bare")
+    ]
+    beside.versus(rows, console)
+    shown = text(console)
+    assert max(map(len, lines(console))) <= 80
+    assert "…" not in shown
+    assert shown.count("[-1.5000, +0.7500]") == shown.count("-1.2500") == 10
+    title = "Stage talk, x: less the variant full, over the users of both"
+    assert (
+        shown.count(title) == shown.count("no-demonstrations") == len(re.findall(r"^ +variant +n ", shown, re.M)) == 3
+    )
+
+
+def test_an_estimate_names_its_tasks_whole_in_eighty_columns() -> None:
+    console = piped()
+    plan = Plan("s", 1, 1, 0, [PlannedStage("converse", 1, 1, 9)], [], None)
+    tasks = [TaskEstimate("converse", "converse.critic", "", 49, 51230, 766, None)]
+    show.estimated(Estimate(plan, tasks, 1, 0, [""], []), console)
+    assert "converse   converse.critic   -          49    51230          766     -" in lines(console)

@@ -54,3 +54,14 @@ def test_an_agent_without_talks_is_told_where_there_are_some(talks: Path) -> Non
     result = CliRunner().invoke(app, ["trace", str(talks), "--talk", "item:i1"])
     assert isinstance(result.exception, Exception)
     assert "talks take place at venue:converse/" in str(getattr(result.exception, "remedy", ""))
+
+
+def test_the_memory_of_a_conversation_is_told_version_by_version(talks: Path) -> None:
+    """A venue starts with nothing, so that the first version of a slot took the place of none."""
+    result = CliRunner().invoke(app, ["trace", str(talks), "--agent", "venue:converse/u2/1"])
+    assert result.exit_code == 0, result.exception
+    lines = [line for line in Reader(talks / "events.jsonl") if line.data["user"] == "u2"]
+    written = [it.ref for line in lines for it in line.memories if it.agent == "venue:converse/u2/1"]
+    told = re.findall(r"^(venue:\S+@\d+)  ", result.output, re.MULTILINE)
+    assert sorted(told) == sorted(written)
+    assert {name.rpartition("/")[2] for name in told} >= {"bus@1", "tracker@1", "profile@1", "dialogue@1"}

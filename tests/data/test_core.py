@@ -78,6 +78,13 @@ def test_the_note_says_what_is_left_and_after_how_many_rounds():
     )
 
 
+def test_one_round_is_told_in_the_singular():
+    dataset = frame([*SQUARE, "u3 a 5"], core=2)
+    assert "2-core, reached after 1 round: 2 of 3 users and 2 of 3 items are kept, with 4 of 5 interactions" in (
+        dataset.notes
+    )
+
+
 def test_ratings_are_looked_at_before_the_core_and_numbers_of_interactions_after_it():
     rows = [*SQUARE, "u1 c 5", "u2 c 2", "u3 a 5", "u3 b 5", "u3 d 5"]
     both = frame(rows, min_rating=3, core=2)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from simengine.data import AtomicSettings, CsvSettings, Dataset, ParquetSettings, from_frame, load
 from simengine.data.csvfile import read_csv
 from simengine.data.table import Wanted
+from simengine.errors import InputError
 
 COLUMNS = {"user": "userId", "item": "movieId", "time": "timestamp"}
 NAMES = {"user": "u", "item": "i", "time": "t"}
@@ -184,6 +185,13 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, rows):
     assert list(zip(table.texts("a"), table.texts("b"), strict=True)) == rows
 
 
+def test_other_columns_of_an_item_table_are_kept_and_those_of_a_log_are_not(tmp_path):
+    """All but one without a name and two of one name, which nobody could tell apart."""
+    movies = "movieId,title,cost,,twice,twice\na,A,2.50,x,y,z\nb,B,,x,y,z\n"
+    dataset = read(tmp_path, "userId,movieId,timestamp,cost,cost\nu,a,1,9,9\nu,b,2,9,9\n", movies)
+    assert {item.id: dict(item.extra) for item in dataset.items.values()} == {"a": {"cost": "2.50"}, "b": {"cost": ""}}
+
+
 # Data frames: one user-item-time log as each library holds it.
 
 PLAIN = {"u": [2, 2, 10, 2, 10], "i": ["a", "b", "a", "c", "b"], "t": [5, 6, 6, 7, 9]}
@@ -206,6 +214,24 @@ def test_a_mapping_of_lists_is_a_frame(tmp_path):
     ]
     rows = "".join(f"{user},{item},{time}\n" for user, item, time in zip(*PLAIN.values(), strict=True))
     assert content(framed(PLAIN)) == content(read(tmp_path, HEADER + rows))
+
+
+def test_other_columns_of_an_item_frame_are_texts():
+    """Dates as they are written in tables; a column of bytes is left out, unless it is named."""
+    more = {
+        "price": [9.99, 10.0, None],
+        "released": np.array(["2015-03-27", "NaT", "2016-01-01"], "datetime64[ns]"),
+        "patched": [date(2015, 3, 27), datetime(2015, 3, 27, 12, 30), None],
+        "cover": [b"a", b"b", None],
+    }
+    dataset = framed(PLAIN, items=MOVIES | more, item_columns=ITEM_COLUMNS)
+    assert [dict(item.extra) for item in dataset.items.values()] == [
+        {"price": "9.99", "released": "2015-03-27", "patched": "2015-03-27"},
+        {"price": "10", "released": "", "patched": "2015-03-27 12:30:00"},
+        {"price": "", "released": "2016-01-01", "patched": ""},
+    ]
+    with pytest.raises(InputError, match="bytes"):
+        framed(PLAIN, items=MOVIES | more, item_columns=ITEM_COLUMNS | {"domain": "cover"})
 
 
 def test_frames_of_pandas_and_pyarrow_are_alike():

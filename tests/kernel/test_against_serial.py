@@ -156,7 +156,7 @@ async def play(world: World, salt: str, window: int, history: list[Restored] | N
 
 
 @given(worlds(), st.sampled_from([1, 2, 5, 4096]), st.text(max_size=3))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_kernel_commits_what_the_serial_interpreter_does(world: World, window: int, salt: str) -> None:
     expected = Serial(world).records
     assert asyncio.run(play(world, salt, window)).records == expected
@@ -173,7 +173,7 @@ def test_rules_that_are_easily_broken(world: World, window: int) -> None:
 
 
 @given(worlds(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_run_restored_at_any_cut_goes_on_as_if_nothing_had_happened(world: World, data: st.DataObject) -> None:
     expected = Serial(world).records
     cut = data.draw(st.integers(0, len(expected)))
@@ -181,7 +181,7 @@ def test_a_run_restored_at_any_cut_goes_on_as_if_nothing_had_happened(world: Wor
 
 
 @given(worlds(), st.sampled_from([2, 4096]), st.text(max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_stop_on_error_ends_exactly_before_the_earliest_failed_event(world: World, window: int, salt: str) -> None:
     expected = Serial(world).records
     failed = [at for at, record in enumerate(expected) if any(outcome != "ok" for _, outcome in record["units"])]
@@ -195,7 +195,7 @@ def test_stop_on_error_ends_exactly_before_the_earliest_failed_event(world: Worl
 
 
 @given(worlds(), st.sampled_from([2, 4096]), st.integers(0, 60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_stop_at_any_moment_leaves_a_prefix(world: World, window: int, moment: int) -> None:
     async def stopped() -> Kept:
         kept = Kept()

@@ -145,8 +145,8 @@ def test_errors_and_verdicts_are_told_by_kind() -> None:
     found = _found(line)
     assert _values(found)["tool errors"] == 3
     assert _values(found)["accepted"] == pytest.approx(1 / 3)
-    assert "converse: tool errors in 1 conversations: bad_sql 1, no_match 2" in found.notes
-    assert "converse: verdicts of the critic in 1 conversations: accepted 1, rejected 1, unreadable 1" in found.notes
+    assert "converse: tool errors in 1 conversation: bad_sql 1, no_match 2" in found.notes
+    assert "converse: verdicts of the critic in 1 conversation: accepted 1, rejected 1, unreadable 1" in found.notes
 
 
 def test_random_is_exact() -> None:

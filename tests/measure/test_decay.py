@@ -19,6 +19,8 @@ from simengine.measure.reachability import reach
 SEEDS = 100
 DRAWS = 1000  # resamples; fewer than by default, for the time that it takes
 NOBODY = Holdings((), 0, 0.0, 0.0)
+CHANCES = [0.4, *(pytest.param(p, marks=pytest.mark.slow) for p in (0.2, 0.6))]
+"""A hundred simulations of each take seconds: one is in the default run, the others in the long one."""
 
 Pairs = Sequence[tuple[int, int, int]]
 """Contacts: position of the event, source, target."""
@@ -89,7 +91,7 @@ def covered(found: Sequence[tuple[float, float]], truth: float) -> int:
     return sum(low <= truth <= high for low, high in found)
 
 
-@pytest.mark.parametrize("p", [0.2, 0.4, 0.6])
+@pytest.mark.parametrize("p", CHANCES)
 @pytest.mark.parametrize("plantings", [1, 8])
 def test_transmission_is_covered_by_its_interval(p: float, plantings: int) -> None:
     """Where one planting is all, too: a success does not depend on the contacts before it, only on p."""
@@ -106,7 +108,7 @@ def test_transmission_is_covered_by_its_interval(p: float, plantings: int) -> No
     assert np.mean(values) == pytest.approx(p, abs=0.1 if plantings == 1 else 0.02)
 
 
-@pytest.mark.parametrize("p", [0.2, 0.4, 0.6])
+@pytest.mark.parametrize("p", CHANCES)
 def test_share_by_hop_recovers_what_a_tree_passes_on(p: float) -> None:
     found, values = [], []
     for seed in range(SEEDS):
@@ -132,7 +134,7 @@ def test_reproduction_on_a_tree_is_children_by_chance() -> None:
     assert decay.reproduction[0].carriers == 100
 
 
-@pytest.mark.parametrize("q", [0.1, 0.3])
+@pytest.mark.parametrize("q", [0.3, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_those_who_hold_it_anyway_cancel_out(q: float) -> None:
     """A star: the seed meets 40 others once, each takes it with chance 0.5, and with chance q has it anyway."""
     net, raw, kept = [], [], []
@@ -170,7 +172,7 @@ def test_without_any_transmission_the_net_share_is_nothing() -> None:
     assert 0 < decay.fit.kept.high < 0.2
 
 
-@pytest.mark.parametrize("half", [2.0, 10.0])
+@pytest.mark.parametrize("half", [2.0, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_half_life_of_exponential_holding_times(half: float) -> None:
     """40 agents hold it from random times on, and lose it after exponential ones or not before the log's end."""
     found, wrong = [], 0

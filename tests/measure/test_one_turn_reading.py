@@ -138,9 +138,9 @@ def test_notes_count_what_was_in_vain_and_the_planners_errors() -> None:
         ),
     )  # fmt: skip
     for text in (
-        "one_turn, retrieval: titles in vain in 1 cases: beyond the last 2, invented 2, repeated 1",
-        "one_turn, ranking: tool errors in 1 cases: no_match 2",
-        "one_turn, ranking: verdicts of the critic in 1 cases: rejected 1, unreadable 1",
+        "one_turn, retrieval: titles in vain in 1 case: beyond the last 2, invented 2, repeated 1",
+        "one_turn, ranking: tool errors in 1 case: no_match 2",
+        "one_turn, ranking: verdicts of the critic in 1 case: rejected 1, unreadable 1",
         "one_turn, ranking: 1 places are taken by items that were not to be ranked",
     ):
         assert text in found.notes

@@ -155,7 +155,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_whatever_a_model_answers_each_step_is_counted_once_and_in_range(texts: list[str]) -> None:
     """Replies go round in circles; what cannot be read is skipped with its reason."""

@@ -239,7 +239,7 @@ HEADINGS = ("", "My advertisement: ", "My suggestions: ", "Chosen advertisement:
 REPLIES = st.sampled_from(GARBAGE) | st.none() | st.builds(str.__add__, st.sampled_from(HEADINGS), st.text(max_size=60))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(REPLIES, min_size=1, max_size=6))
 def test_whatever_a_model_answers_everything_is_counted_once(replies: list[str | None]) -> None:
     """Advertisers, critics and judges get these replies in turn; ``None`` is the answer of the others."""

@@ -227,6 +227,7 @@ def test_users_attend_what_they_are_shown_and_no_memory_of_user_or_item_changes(
     )
 
 
+@pytest.mark.usefixtures("painted")
 def test_a_failed_adaptation_leaves_its_cases_out_of_its_condition_alone(tmp_path: Path) -> None:
     def garbage(request: Request) -> str | None:
         return "???" if request.call.startswith("cold_start/adapt/jx/similar#") else None
@@ -277,7 +278,7 @@ REPLIES = (
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(REPLIES, min_size=1, max_size=5))
 def test_whatever_a_model_answers_everything_is_counted_once(replies: list[str | None]) -> None:
     """Adaptations and rankings get these replies in turn; ``None`` is the rule-based answer."""

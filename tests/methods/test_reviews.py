@@ -58,7 +58,7 @@ MEMORIES = {
 
 
 class TestContract(MethodContract):
-    scenario = MARKET
+    scenario = MARKET.replace("users: 8", "users: 5")
 
 
 class Watched:
@@ -338,12 +338,14 @@ def test_answers_in_json_say_the_same(tmp_path: Path) -> None:
     assert [result for result in text.report.results if result.stage == "reviews"]
 
 
+@pytest.mark.usefixtures("painted")
 def test_two_stages_know_nothing_of_each_other(tmp_path: Path) -> None:
     again = MARKET.replace("read: 1}}]", "read: 1}}, {reviews: {writers: 2}}]")
     finished = runs.run(tmp_path / "run", text=again)
     stages = {result.stage for result in finished.report.results}
     assert {"reviews", "reviews-2"} <= stages
-    assert {path.name for path in finished.path.glob("reviews*.png")} == {"reviews.png", "reviews-2.png"}
+    painted = {path.name for path in finished.path.glob("reviews*.png") if path.stat().st_size}
+    assert painted == {"reviews.png", "reviews-2.png"}
 
 
 REPLIES = (
@@ -355,7 +357,7 @@ REPLIES = (
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(REPLIES, min_size=1, max_size=6))
 def test_whatever_a_model_answers_everything_is_counted_once(replies: list[str | None]) -> None:
     """All questions of the stage get these replies in turn; ``None`` is the rule-based answer."""

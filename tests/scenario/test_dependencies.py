@@ -55,3 +55,19 @@ def test_the_recorded_negatives_of_cds_dense(both: str, path: int, widest: int, 
     sets = [f"data.path={real_data / 'agentcf-cds-dense'}", "data.negatives=recorded/selections.jsonl"]
     scenario, _ = scenarios.read("cds.yaml", [*sets, f"method.update_negative={both}"], text)
     assert plan(scenario, dependencies=True).dependencies == Dependencies(500, path, widest, 500 / path)
+
+
+TALKS = """
+name: talks
+data: {format: market, users: 5, items: 60, interests: 3, interactions: 6}
+method: {kind: interec}
+stages: [{converse: {users: 2}}]
+"""
+
+
+def test_where_nothing_is_re_enacted_it_is_said_that_there_are_none() -> None:
+    scenario, _ = scenarios.read("talks.yaml", (), TALKS)
+    notes = plan(scenario, dependencies=True).notes
+    assert "no stage `optimize` re-enacts interactions, so there are no dependencies between them to tell" in notes
+    assert "a talk is counted as one event here; in the run each of its turns is one" in notes
+    assert not any("dependencies" in note for note in plan(scenario).notes)

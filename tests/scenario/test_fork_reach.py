@@ -17,6 +17,7 @@ from simengine.measure.contacts import merge_events, read_contacts
 from simengine.measure.reachability import outside, reach
 from simengine.runlog import Reader
 
+pytestmark = pytest.mark.usefixtures("unpainted")
 SEED_USER = "u3"
 TEXT = f"""
 name: reached

@@ -18,7 +18,7 @@ from standin import Body, StandIn, agentcf_reply
 
 CONCURRENCY = 8
 SCENARIO = runs.SMALL.replace("users: 8", "users: 6")
-FEW, MANY = 12, 60  # kills in the default run and in the long one
+FEW, MANY = 8, 60  # kills in the default run and in the long one
 
 
 class Deadly(StandIn):

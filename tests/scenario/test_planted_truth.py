@@ -16,6 +16,8 @@ from simengine.scenario.propagation import Pair, measure_spread
 from simengine.scenario.spread import Spread
 
 CHANCES = [0.2, 0.4, 0.6]
+FEWER = [0.4, *(pytest.param(p, marks=pytest.mark.slow) for p in (0.2, 0.6))]
+"""The same, but only one of them in the default run."""
 KINDS = ("harpsichord lullabies", "theremin duets", "whistled yodels", "kazoo marches", "bagpipe sonatas")
 STATEMENTS = [f"I like {kind}." for kind in KINDS]
 MARKET = """
@@ -119,7 +121,7 @@ def in_trees(folder: Path, p: float, seed: int) -> Spread:
     return measured(folder / "run", TREE.replace("FOLDER", str(folder)), entry, statements, p, seed)
 
 
-@pytest.mark.parametrize("p", CHANCES)
+@pytest.mark.parametrize("p", FEWER)
 def test_on_trees_the_share_by_hop_is_the_chance_to_the_power_of_hops(tmp_path: Path, p: float) -> None:
     decay = in_trees(tmp_path / "trees", p, 1).decay
     assert [share.agents for share in decay.hops] == [TREES * BRANCHES**hop for hop in range(DEPTH + 1)]

@@ -56,7 +56,7 @@ def test_the_modes_differ_and_each_forms_groups_several_times(serial: dict[str, 
     assert len(views) > 100
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     mode=st.sampled_from(list(MODES)),
     concurrency=st.sampled_from([1, 2, 5, 64]),

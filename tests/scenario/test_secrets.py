@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import pickle
 import shlex
 import traceback
@@ -71,8 +72,13 @@ def files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-@pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("given", "end"),
+    [
+        pytest.param(given, end, marks=() if given == "plain key" or end == "page of status 400" else pytest.mark.slow)
+        for given, end in itertools.product(GIVEN, ENDS)
+    ],
+)
 def test_a_secret_is_in_no_file_and_on_no_console(given: str, end: str, tmp_path: Path) -> None:
     (entry, header), (status, form, exit_status, words) = GIVEN[given], ENDS[end]
     (tmp_path / "small.yaml").write_text(runs.SMALL, encoding="utf-8")

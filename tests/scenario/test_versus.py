@@ -37,3 +37,14 @@ def test_later_variants_are_held_against_the_first(tmp_path: Path) -> None:
     assert found["bare"]["hit"].difference == pytest.approx(of["bare"] - of["planned"])
     assert found["bare"]["calls per turn"].second == 1
     assert found["bare"]["hit"].n == 6
+    assert not any(one.recovered for one in report.variants.values()), "users of talks learn no tastes of a market"
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [("variants={}", [""]), ("variants=", [""]), ("variants={slow: {method: {planning: step_by_step}}}", ["slow"])],
+)
+def test_variants_are_taken_out_or_others_put_in_their_place(entry: str, names: list[str]) -> None:
+    reads = read_all("talks", [entry], TALKS)
+    assert list(reads) == names
+    assert ["planning" in data["method"] for _, data in reads.values()] == ["slow" in reads]

@@ -53,7 +53,7 @@ WRONG = {
     "unknown ranker": (
         BASE.replace("rank: {}", "rank: {rankers: [pop, bm52]}"),
         """s.yaml:4:49, field stages[1].rank.rankers[1], value bm52: there is no such ranker; there are random, pop, bm25, seqsim, itemknn, bpr, sasrec
-  Correct this value.""",
+  Did you mean `bm25`?""",
     ),
     "k zero": (
         BASE.replace("rank: {}", "rank: {k: [0, 5]}"),
@@ -77,7 +77,7 @@ WRONG = {
     ),
     "no stages": (
         BASE.replace("[{optimize: {}}, {rank: {}}]", "[]"),
-        """s.yaml:4:9, field stages, value a list of 0: expected at least 1 entries
+        """s.yaml:4:9, field stages, value a list of 0: expected a list of at least 1
   Correct this value.""",
     ),
     "unknown stage": (
@@ -252,8 +252,33 @@ WRONG |= {
     ),
     "talks of another method": (
         BASE.replace("{rank: {}}", "{converse: {}}"),
-        """s.yaml:1:1: the method `interec` plays the stages `converse`, `one_turn`, `chat`, `demonstrate` and no others, which no other method plays
+        """s.yaml:1:1: the method `agentcf` does not play a stage `converse`
+  The stages `converse`, `one_turn`, `chat`, `demonstrate` are those of the method `interec`, which plays no others.""",
+    ),
+    "another stage of the method with talks": (
+        BASE.replace("agentcf", "interec").replace("{optimize: {}}", "{converse: {}}"),
+        """s.yaml:1:1: the method `interec` does not play a stage `rank`
+  The stages `converse`, `one_turn`, `chat`, `demonstrate` are those of the method `interec`, which plays no others.""",
+    ),
+    "days before a talk that has none": (
+        BASE.replace("agentcf", "interec").replace("[{optimize: {}}, {rank: {}}]", "[{converse: {days: 2}}]"),
+        """s.yaml:4:21, field stages[0].converse: there are no earlier days before a talk of the mode session
+  Leave `days` out, or say `mode: long_context`.""",
+    ),
+    "one wrong entry in a list that must have one": (
+        BASE.replace("agentcf", "interec").replace("[{optimize: {}}, {rank: {}}]", "[{one_turn: {tasks: [rank]}}]"),
+        """s.yaml:4:30, field stages[0].one_turn.tasks[0], value rank: expected 'retrieval' or 'ranking'
+  Did you mean `ranking`?""",
+    ),
+    "no entry in a list that must have one": (
+        BASE.replace("agentcf", "interec").replace("[{optimize: {}}, {rank: {}}]", "[{one_turn: {tasks: []}}]"),
+        """s.yaml:4:29, field stages[0].one_turn.tasks, value a list of 0: expected a list of at least 1
   Correct this value.""",
+    ),
+    "a ranker's name misspelt": (
+        BASE.replace("kind: agentcf", "kind: interec, preference: itemknm"),
+        """s.yaml:3:37, field method.preference, value itemknm: there is no such ranker; there are random, pop, bm25, seqsim, itemknn, bpr, sasrec
+  Did you mean `itemknn`?""",
     ),
     "live ranking first": (
         BASE.replace("[{optimize: {}}, {rank: {}}]", "[{rank: {when: live}}, {optimize: {}}]"),
@@ -276,7 +301,12 @@ SETS = {
     "an index that is not there": (
         "stages[7].rank.k=[1]",
         """--set, entry stages[7].rank.k: `stages` has no entry [7]: it is a list of 2
-  Check the field's path.""",
+  An entry of a list is named by its place, the first one as `stages[0]`.""",
+    ),
+    "a list's entry named as a key": (
+        "stages.1.rank.k=[1]",
+        """--set, entry stages.1.rank.k: `stages` has no key `1`: it is a list of 2
+  An entry of a list is named by its place, the first one as `stages[0]`.""",
     ),
     "a key inside a number": (
         "seed.x=1",

@@ -173,7 +173,7 @@ class ConverseReading:
 
     def _notes(self) -> Iterator[str]:
         if any(talk.planned for talk in self._talks):
-            size = f"in {len(self._talks)} conversations"
+            size = f"in {len(self._talks)} conversation{'s' * (len(self._talks) != 1)}"
             yield f"{self.name}: tool errors {size}: {told(added(talk.errors for talk in self._talks))}"
             yield f"{self.name}: verdicts of the critic {size}: {told(added(talk.verdicts for talk in self._talks))}"
         for mark, text in (("named", "name the target"), ("told too much", "tell more than three things at a time")):

@@ -183,7 +183,7 @@ class OneTurnReading:
 
 def _notes(task: str, answered: Sequence[Answered]) -> Iterator[str]:
     """What is to be known of the answers to one task."""
-    size = f"in {len(answered)} cases"
+    size = f"in {len(answered)} case{'s' * (len(answered) != 1)}"
     if any(it.planned for it in answered):
         yield f"tool errors {size}: {told(added(it.errors for it in answered))}"
         yield f"verdicts of the critic {size}: {told(added(it.verdicts for it in answered))}"

@@ -9,13 +9,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 from simengine.methods.interec.demonstrations import Pair
 from simengine.methods.interec.store import Store
 from simengine.methods.method import Settings
-from simengine.rankers import RANKERS
-
-
-def _known(name: str) -> str:
-    if name not in RANKERS:
-        raise ValueError(f"there is no such ranker; there are {', '.join(RANKERS)}")
-    return name
+from simengine.rankers import known_ranker
 
 
 class InteRecSettings(Settings):
@@ -44,7 +38,7 @@ class InteRecSettings(Settings):
     demonstrations: NonNegativeInt = 3
     store: Store | None = None
     reflection: Annotated[int, Field(ge=0, le=3)] = 3
-    preference: Annotated[str, AfterValidator(_known)] = "itemknn"
+    preference: Annotated[str, AfterValidator(known_ranker)] = "itemknn"
     reply_words: PositiveInt = 80
     window: PositiveInt = 3000
     long_term: bool = False

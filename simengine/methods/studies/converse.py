@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
 from simengine.data import Case
 from simengine.errors import InputError
@@ -55,6 +55,14 @@ class ConverseSettings(StudySettings):
     user_words: PositiveInt = 60
     tries: PositiveInt = 5
     days: PositiveInt = 3
+
+    @model_validator(mode="after")
+    def _days_count(self) -> ConverseSettings:
+        if "days" in self.model_fields_set and self.mode != "long_context":
+            error = ValueError(f"there are no earlier days before a talk of the mode {self.mode}")
+            error.add_note("Leave `days` out, or say `mode: long_context`.")
+            raise error
+        return self
 
     @property
     def most_turns(self) -> int:

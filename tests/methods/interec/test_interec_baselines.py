@@ -36,6 +36,7 @@ data: {format: market, users: 8, items: 24, interests: 3, interactions: 6, seed:
 method: {kind: interec, recommender: bare}
 stages: [{converse: {turns: 3}}]
 """
+FEW = SMALL.replace("users: 8", "users: 4")
 GIVEN = """
 name: given
 data: {format: frame}
@@ -48,11 +49,11 @@ Answers = Mapping[str, Callable[[Request], str | None]]
 
 
 class TestContractBare(MethodContract):
-    scenario = SMALL
+    scenario = FEW
 
 
 class TestContractChatRec(MethodContract):
-    scenario = SMALL.replace("recommender: bare", "recommender: chat_rec, candidates: 6")
+    scenario = FEW.replace("recommender: bare", "recommender: chat_rec, candidates: 6")
 
 
 def _games(data: Dataset | None = None, **targets: str) -> Dataset:
@@ -342,7 +343,7 @@ def test_an_estimate_plays_the_retrieval() -> None:
 _PARTS = ("Message: ", "Recommended:", "\n", "1. ", "- ", *(title for _, title, *_ in GAMES), '{"recommended": ["b"]}')
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.sampled_from(["bare", "chat_rec"]),
     st.text(max_size=60) | st.lists(st.sampled_from(_PARTS), max_size=12).map("".join),

@@ -33,6 +33,7 @@ data: {format: market, users: 8, items: 24, interests: 3, interactions: 6, seed:
 method: {kind: interec}
 stages: [{converse: {turns: 3}}]
 """
+FEW = SMALL.replace("users: 8", "users: 4")
 GIVEN = """
 name: given
 data: {format: frame}
@@ -47,11 +48,11 @@ Answers = Mapping[str, Callable[[Request], str | None]]
 
 
 class TestContract(MethodContract):
-    scenario = SMALL
+    scenario = FEW
 
 
 class TestContractStepByStep(MethodContract):
-    scenario = SMALL.replace("kind: interec", "kind: interec, planning: step_by_step, demonstrations: 0, reflection: 1")
+    scenario = FEW.replace("kind: interec", "kind: interec, planning: step_by_step, demonstrations: 0, reflection: 1")
 
 
 class Watched:
@@ -417,7 +418,7 @@ name: many
 seed: 5
 data: {format: market, users: 64, items: 90, interests: 3, interactions: 6, seed: 4}
 method: {kind: interec}
-stages: [{converse: {turns: 3}}]
+stages: [{converse: {turns: 2}}]
 """
 
 
@@ -450,7 +451,7 @@ def test_sixty_four_at_once_are_what_each_is_alone(tmp_path: Path) -> None:
     for line in Reader(together.path / "events.jsonl"):
         lines.setdefault(line.data["user"], []).append(_kept(line))
     assert len(lines) == 64
-    assert max(map(len, lines.values())) == 3
+    assert max(map(len, lines.values())) == 2
     for at, case in enumerate(data.cases):
         one = dataclasses.replace(data, cases=(case,))
         alone = runs.run(tmp_path / f"alone-{at}", "llm.temperature=0.5", text=many, data=one)

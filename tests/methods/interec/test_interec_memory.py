@@ -27,7 +27,7 @@ stages: [{converse: {mode: long_chat, turns: 12}}, {converse: {mode: long_contex
 
 
 class TestContractLong(MethodContract):
-    scenario = LONG
+    scenario = LONG.replace("users: 4", "users: 3").replace("turns: 12", "turns: 8")
 
 
 # -- the window --------------------------------------------------------------------------------------------------------
