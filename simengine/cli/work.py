@@ -27,5 +27,6 @@ def lines(attempts: Iterable[Attempt]) -> Iterator[Text]:
 
 def _use(used: Used) -> Text:
     given = used.given if len(used.given) <= _WIDTH else f"{used.given[: _WIDTH - 1]}…"
+    kept = {"first": ", the first of more", "sample": ", a sample of more"}.get(used.cut, "")
     came = (f"error {used.code}", "red") if used.code else ("ok", "green")
-    return Text.assemble("    ", (used.tool, "cyan"), f" {given}  {used.before} -> {used.after}  ", came)
+    return Text.assemble("    ", (used.tool, "cyan"), f" {given}  {used.before} -> {used.after}{kept}  ", came)

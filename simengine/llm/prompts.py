@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from jinja2 import FunctionLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2 import BytecodeCache, FunctionLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from simengine.errors import InputError
@@ -58,7 +60,11 @@ class PromptBook:
             self._files[name] = path
         self._texts = {name: _read(name, file) for name, file in self._files.items()}
         self._env = ImmutableSandboxedEnvironment(
-            loader=FunctionLoader(self._source), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+            loader=FunctionLoader(self._source),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            bytecode_cache=_Compiled(),
         )
         self._used = {name: self._names_in(name) for name in self._texts}
 
@@ -126,12 +132,12 @@ class PromptBook:
         reached = [name]
         for current in reached:  # grows as templates include others; each is looked at once
             try:
-                tree = self._env.parse(self._texts[current])
+                own, included = _mentions(self._texts[current])
             except TemplateSyntaxError as error:
                 raise self._error(current, error.message or "bad syntax", error.lineno) from error
-            names |= meta.find_undeclared_variables(tree)
-            for found in meta.find_referenced_templates(tree):
-                other = (found or "").removesuffix(_SUFFIX)
+            names |= own
+            for found in included:
+                other = found.removesuffix(_SUFFIX)
                 if other not in self._texts:
                     raise self._error(current, f"it includes an unknown template: {other!r}", 1)
                 if other not in reached:
@@ -141,6 +147,27 @@ class PromptBook:
     def _error(self, name: str, problem: str, line: int) -> InputError:
         remedy = "Mend the template; the slots that it may use are those of the packaged template of that name."
         return InputError(f"prompt {name}: {problem}", file=str(self._files[name]), line=line, remedy=remedy)
+
+
+class _Compiled(BytecodeCache):
+    """Keeps what templates were compiled to for as long as the process lives: every run reads the same few."""
+
+    _codes: ClassVar[dict[tuple[str, str], Any]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+@cache
+def _mentions(text: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names that a template's text refers to, and the templates that it includes."""
+    tree = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).parse(text)
+    return frozenset(meta.find_undeclared_variables(tree)), tuple(
+        it or "" for it in meta.find_referenced_templates(tree)
+    )
 
 
 def _read(name: str, file: Path | Traversable) -> str:

@@ -23,6 +23,7 @@ class Spoken(Protocol):
 class Used(msgspec.Struct, frozen=True):
     """One use of a tool: its input in a few words, the candidates before and after, and an error code where it failed.
 
+    ``cut`` says which were kept where there were more than there may be: the ``first`` of an order, or a ``sample``.
     A plan that was refused is a use of the tool ``plan``, without an input.
     """
 
@@ -31,6 +32,7 @@ class Used(msgspec.Struct, frozen=True):
     before: int
     after: int
     code: str
+    cut: str = ""
 
 
 class Attempt(msgspec.Struct):
@@ -66,7 +68,7 @@ def _used(body: Mapping[str, Any]) -> Iterator[Used]:
     for work in body["work"]:
         step = None if work["tool"] == "plan" else next(steps, None)
         given = _given(step["input"]) if step else ""
-        yield Used(work["tool"], given, work["before"], work["after"], work["code"])
+        yield Used(work["tool"], given, work["before"], work["after"], work["code"], work.get("cut", ""))
 
 
 def _given(fields: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from simengine.scenario.check import Plan, PlannedStage, plan
 from simengine.scenario.drive import Program
 from simengine.scenario.schema import Scenario
 from simengine.scenario.setup import Setup
-from simengine.scenario.tools import searching
+from simengine.scenario.tools import nearing, searching
 from simengine.world import Graph, kind
 
 SAMPLE = 300
@@ -137,8 +137,9 @@ def estimate(scenario: Scenario) -> Estimate:
     planned, setup, model = plan(scenario), Setup.of(scenario), _Counting()
     own = tools(setup.scenario.method, setup.dataset, setup.scenario.seed)
     # words are compared where embeddings would cost something: what is found is about as long
-    search = searching(make_embedder(EmbedSettings()), corpora(scenario.method, setup.dataset))
-    found = {"nearest": _as_listed, "cluster": _as_listed, "search": search, SPEAK: _speaking}
+    embedder = make_embedder(EmbedSettings())
+    search = searching(embedder, corpora(scenario.method, setup.dataset))
+    found = {"nearest": nearing(embedder), "cluster": _as_listed, "search": search, SPEAK: _speaking}
     cast = Cast(setup, Local({**found, **own}, model))
     sample = _sample(setup, cast, planned.stages)
     texts, failed = asyncio.run(_play(setup, cast, sample))
@@ -204,7 +205,7 @@ async def _speaking(request: Request) -> str:
 
 
 async def _as_listed(request: Request) -> str:
-    """The texts as they stand: which is nearest, and which belong together, changes no cost by much."""
+    """The texts as they stand: which belong together changes no cost by much."""
     return msgspec.json.encode(list(range(len(request.slots["pool"])))).decode()
 
 

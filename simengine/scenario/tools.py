@@ -27,17 +27,29 @@ def tools_of(setup: Setup, speak: Tool = nobody) -> Tools:
     def tools(stack: Stack) -> Mapping[str, Tool]:
         embedder = make_embedder(scenario.embed, stack if scenario.llm.backend == "openai" else None)
 
-        async def near(request: Request) -> str:
-            query, pool = request.slots["query"], request.slots["pool"]
-            return await _told(nearest_texts(embedder, str(query), list(pool)))
-
         async def cluster(request: Request) -> str:
             pool, count = request.slots["pool"], int(str(request.slots["count"]))
             return await _told(cluster_texts(embedder, list(pool), count))
 
-        return {"nearest": near, "cluster": cluster, "search": searching(embedder, texts), SPEAK: speak, **own}
+        return {
+            "nearest": nearing(embedder),
+            "cluster": cluster,
+            "search": searching(embedder, texts),
+            SPEAK: speak,
+            **own,
+        }
 
     return tools
+
+
+def nearing(embedder: Embedder) -> Tool:
+    """What tells the places of the texts of a request, the nearest to its query first."""
+
+    async def near(request: Request) -> str:
+        query, pool = request.slots["query"], request.slots["pool"]
+        return await _told(nearest_texts(embedder, str(query), list(pool)))
+
+    return near
 
 
 def searching(embedder: Embedder, texts: Mapping[str, Sequence[str]]) -> Tool:

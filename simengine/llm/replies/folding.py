@@ -44,7 +44,9 @@ class Title:
 def plain(text: str) -> str:
     """``text`` on one line, HTML entities decoded (twice: some catalogues encode an ampersand again)."""
     decoded = html.unescape(html.unescape(text))
-    return " ".join("".join(c for c in decoded if unicodedata.category(c) != "Cf").split())
+    if not decoded.isascii():  # ASCII has no invisible marks
+        decoded = "".join(c for c in decoded if unicodedata.category(c) != "Cf")
+    return " ".join(decoded.split())
 
 
 def words(text: str) -> Iterator[Word]:

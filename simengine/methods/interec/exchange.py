@@ -20,7 +20,7 @@ from simengine.methods.interec.faults import Fault
 from simengine.methods.interec.memory import accept
 from simengine.methods.interec.plan import Plan, Step, refuse
 from simengine.methods.interec.profile import Profile, with_profile
-from simengine.methods.interec.results import Fetched, Rows
+from simengine.methods.interec.results import Fetched, Narrowed, Rows
 from simengine.methods.interec.settings import InteRecSettings
 from simengine.methods.interec.table import ItemTable
 from simengine.methods.interec.tasks import CRITIC, PLAN, REPLY, STEP, Planned
@@ -224,7 +224,7 @@ class Exchange:
         body = {
             "thought": self._plan.thought,
             "steps": [{"tool": it.tool, "input": json.loads(it.input)} for it in self._plan.steps],
-            "work": [{"tool": it.tool, "before": it.before, "after": it.after, "code": it.code} for it in records],
+            "work": list(map(_work, records)),
         }
         message = self._told(PLANNED, attempt, body)
         remember(self._context, venue, BUS, msgspec.to_builtins(self._at.candidates), because=[message])
@@ -261,6 +261,13 @@ def line(record: Record) -> str:
     """A record of the tracker as prompts show it."""
     came = f"error {record.code}: {record.output}" if record.code else one_line(record.output)
     return f"{record.tool} {record.input}: {record.before} -> {record.after} candidates; {came}"
+
+
+def _work(record: Record) -> dict[str, object]:
+    """What a message tells of one use of a tool; ``cut`` says which were kept of more than there may be."""
+    told = {"tool": record.tool, "before": record.before, "after": record.after, "code": record.code}
+    cut = record.result.cut if isinstance(record.result, Narrowed) else ""
+    return {**told, "cut": cut} if cut else told
 
 
 def _bounded(step: Step, k: int) -> Step:
