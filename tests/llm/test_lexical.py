@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from simengine.errors import CallFailed
 from simengine.llm import task
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical import ITEM_LIMIT, POSITION_PULL, USER_LIMIT, Lexical
-from simengine.llm.backends.lexical_score import Option, scores
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.model import ITEM_LIMIT, POSITION_PULL, USER_LIMIT, Lexical
+from simengine.llm.backends.lexical.score import Option, scores
 from simengine.llm.prompts import PromptBook, Slot
 from simengine.llm.request import Message, Request, Usage
 from simengine.llm.task import (

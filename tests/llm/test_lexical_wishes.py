@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from simengine.llm.backends import lexical_wishes
-from simengine.llm.backends.lexical import Lexical
+from simengine.llm.backends.lexical import Lexical, wishes
 from simengine.llm.replies import decision
 from simengine.llm.request import Request
 
@@ -22,8 +21,8 @@ COLUMNS = (
 )
 
 
-def _read(*lines: str) -> lexical_wishes.Wishes:
-    return lexical_wishes.read(lines, COLUMNS, "game")
+def _read(*lines: str) -> wishes.Wishes:
+    return wishes.read(lines, COLUMNS, "game")
 
 
 def _plan(request: str, *before: str, **slots: Any) -> list[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 import runs
 
 from simengine.errors import CallFailed, InputError
-from simengine.llm.backends.lexical_text import Taste, read_taste
+from simengine.llm.backends.lexical.text import Taste, read_taste
 from simengine.llm.backends.refuse import Refuse
 from simengine.llm.backends.scripted import Answer, Scripted
 from simengine.llm.request import Request

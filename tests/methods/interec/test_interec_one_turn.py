@@ -18,8 +18,8 @@ from interec_games import GAMES, TAKEN, shop_data
 
 from simengine.data import Case, Dataset, Item
 from simengine.errors import InputError
-from simengine.llm.backends import lexical_one_turn as asked
 from simengine.llm.backends.lexical import Lexical
+from simengine.llm.backends.lexical import one_turn as asked
 from simengine.llm.backends.scripted import Scripted
 from simengine.llm.replies import dialogue, recommendation
 from simengine.llm.request import Completion, Request

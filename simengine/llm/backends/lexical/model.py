@@ -4,9 +4,9 @@ It is rule-based text, not a language model, but it stands where one would: it s
 prompt and nothing else, and answers in the same formats (in JSON where a schema is given), through the same parsers.
 
 How it decides: by the overlap of the memory's liked and disliked phrases with the options' words
-(:mod:`~simengine.llm.backends.lexical_score`). In a choice the first option gets ``POSITION_PULL`` on top, which
+(:mod:`~simengine.llm.backends.lexical.score`). In a choice the first option gets ``POSITION_PULL`` on top, which
 decides where nothing is known; in a ranking the position only breaks ties. What is taken around a user counts beside
-it (:mod:`~simengine.llm.backends.lexical_groups`).
+it (:mod:`~simengine.llm.backends.lexical.groups`).
 
 How it learns: a user likes the phrases of the item preferred, what it has gathered from others included, loves what he
 liked before already, and dislikes what is the rejected item's own. An item preferred gathers its adopter's love and
@@ -19,21 +19,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from simengine.errors import CallFailed
-from simengine.llm.backends import (
-    lexical_advertising,
-    lexical_baselines,
-    lexical_cold_start,
-    lexical_converse,
-    lexical_demonstrate,
-    lexical_groups,
-    lexical_opinions,
-    lexical_probe,
-    lexical_seeker,
+from simengine.llm.backends.lexical import (
+    advertising,
+    baselines,
+    cold_start,
+    converse,
+    demonstrate,
+    groups,
+    opinions,
+    probe,
+    seeker,
 )
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_groups import trend, trending
-from simengine.llm.backends.lexical_score import scores
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.groups import trend, trending
+from simengine.llm.backends.lexical.score import scores
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import choice, descriptions, ranking, reflection, selfintro
 from simengine.llm.request import Completion, Request
 
@@ -85,7 +85,7 @@ def _weighed(shown: Shown, taste: lt.Taste) -> list[float]:
 
 def _judge(shown: Shown) -> str:
     """As between items, by what the advertisements say; what they are called says nothing."""
-    shown.options = lexical_advertising.claims(shown)
+    shown.options = advertising.claims(shown)
     return _choose(shown)
 
 
@@ -180,13 +180,13 @@ def _analyse(shown: Shown) -> str:
 
 WITHOUT_OPTIONS: frozenset[str] = frozenset(
     (
-        *lexical_advertising.ANSWERS,
-        *lexical_baselines.ANSWERS,
-        *lexical_converse.ANSWERS,
-        *lexical_demonstrate.ANSWERS,
-        *lexical_seeker.ANSWERS,
-        *lexical_groups.ANSWERS,
-        *lexical_probe.ANSWERS,
+        *advertising.ANSWERS,
+        *baselines.ANSWERS,
+        *converse.ANSWERS,
+        *demonstrate.ANSWERS,
+        *seeker.ANSWERS,
+        *groups.ANSWERS,
+        *probe.ANSWERS,
     )
 )
 """The tasks in which a prompt may show no options."""
@@ -198,13 +198,13 @@ _ANSWERS: dict[str, Callable[[Shown], str]] = {
     "analyse.user": _analyse,
     "analyse.item": _analyse,
     "advertising.judge": _judge,
-    **lexical_cold_start.ANSWERS,
-    **lexical_advertising.ANSWERS,
-    **lexical_baselines.ANSWERS,
-    **lexical_converse.ANSWERS,
-    **lexical_demonstrate.ANSWERS,
-    **lexical_seeker.ANSWERS,
-    **lexical_groups.ANSWERS,
-    **lexical_opinions.ANSWERS,
-    **lexical_probe.ANSWERS,
+    **cold_start.ANSWERS,
+    **advertising.ANSWERS,
+    **baselines.ANSWERS,
+    **converse.ANSWERS,
+    **demonstrate.ANSWERS,
+    **seeker.ANSWERS,
+    **groups.ANSWERS,
+    **opinions.ANSWERS,
+    **probe.ANSWERS,
 }

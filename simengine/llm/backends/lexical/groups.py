@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_score import by_words, words_of
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.score import by_words, words_of
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import selfintro, tags
 from simengine.llm.replies.headed import GROUP_NAME, PREFERENCES
 

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from simengine.llm.backends import lexical_asked as asked
-from simengine.llm.backends import lexical_converse as converse
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import asked, converse
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies.headed import REQUEST
 from simengine.llm.request import Request
 

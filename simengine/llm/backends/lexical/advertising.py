@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_score import Option
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.score import Option
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies.headed import ADVERTISEMENT, SUGGESTIONS
 
 DRAFT_LIMIT, CRITIQUE_LIMIT, REFINED_LIMIT = 150, 40, 200

@@ -1,8 +1,8 @@
-"""How the lexical backend recommends in a talk: by plans after examples; ``lexical_seeker`` is its user.
+"""How the lexical backend recommends in a talk: by plans after examples; ``seeker`` is its user.
 
 The planner takes the tools of the first plan that it is shown, whatever that is for, and fills in what it finds in the
 user's words: tags among the values that the columns are shown with, years, prices, numbers of how often an item was
-taken, titles that the user has enjoyed, and what people say of their own accord (``lexical_wishes``). Shown no plan, it
+taken, titles that the user has enjoyed, and what people say of their own accord (``wishes``). Shown no plan, it
 filters and fetches. It takes the critic's advice: it leaves out what it is told to, and asks for less where nothing was
 left. The critic rejects where a tool failed, unless what was asked for is not there at all, and where an item is
 recommended again.
@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from simengine.llm.backends import lexical_asked, lexical_one_turn, lexical_wishes
-from simengine.llm.backends.lexical_shown import Shown
-from simengine.llm.backends.lexical_wishes import Wishes
+from simengine.llm.backends.lexical import asked, one_turn, wishes
+from simengine.llm.backends.lexical.shown import Shown
+from simengine.llm.backends.lexical.wishes import Wishes
 from simengine.llm.replies import decision, message
 
 HAD, WANT, ALSO = "I have enjoyed: ", "I am looking for something with: ", "It is also something with: "
@@ -57,21 +57,21 @@ def _written(shown: Shown, steps: Sequence[Mapping[str, Any]]) -> str:
 def _steps(shown: Shown) -> list[dict[str, Any]]:
     wanted, liked, unwanted = _conditions(shown), _liked(shown), _unwanted(shown)
     request = shown.text("request")
-    outright = lexical_one_turn.steps(request, liked) or lexical_asked.steps(request, wanted, liked)
+    outright = one_turn.steps(request, liked) or asked.steps(request, wanted, liked)
     if outright:
         return outright
-    wishes = _wishes(shown)
-    if wishes.question:
-        return [_use("look_up", sql=wishes.question)]
-    if wishes.idle or not (wanted or liked or wishes.asks or "?" in request):
+    wish = _wishes(shown)
+    if wish.question:
+        return [_use("look_up", sql=wish.question)]
+    if wish.idle or not (wanted or liked or wish.asks or "?" in request):
         return []
-    steps = [_use("look_up", sql=wishes.look_up)] if wishes.look_up else []
-    for tool in _shape(shown, wishes, bool(unwanted)):
+    steps = [_use("look_up", sql=wish.look_up)] if wish.look_up else []
+    for tool in _shape(shown, wish, bool(unwanted)):
         if tool == "hard_filter":
-            steps += _filters(shown, wanted, wishes.doubts)
-        elif tool == "soft_filter" and (wishes.similar or liked):
-            steps.append(_use(tool, titles=list(wishes.similar) or liked))
-        elif tool == "rank" and wishes.similar:
+            steps += _filters(shown, wanted, wish.doubts)
+        elif tool == "soft_filter" and (wish.similar or liked):
+            steps.append(_use(tool, titles=list(wish.similar) or liked))
+        elif tool == "rank" and wish.similar:
             steps.append(_use(tool, by="similarity", unwanted=unwanted))
         elif tool == "rank":
             steps.append(_use(tool, by="preference" if liked else "popularity", liked=liked, unwanted=unwanted))
@@ -81,7 +81,7 @@ def _steps(shown: Shown) -> list[dict[str, Any]]:
 def _filters(shown: Shown, wanted: Sequence[str], doubts: Sequence[str]) -> list[dict[str, Any]]:
     """One filter by all conditions; those that may well fail, as on columns that are not there, in their own."""
     columns = shown.texts("columns")
-    told = [it for it in wanted if lexical_wishes.known(it, columns)]
+    told = [it for it in wanted if wishes.known(it, columns)]
     joined = (" OR " if _less(shown) and not _apart(shown) else " AND ").join(told)
     others = [*(it for it in wanted if it not in told), *doubts]
     return [_use("hard_filter", sql=f"SELECT id FROM candidates WHERE {it}") for it in (joined, *others) if it]
@@ -94,7 +94,7 @@ def _use(tool: str, **given: Any) -> dict[str, Any]:
 def _wishes(shown: Shown) -> Wishes:
     """What the user has said of his own accord; what he likes, and does not, in all of the talk."""
     everything, now = (
-        lexical_wishes.read(lines, shown.texts("columns"), shown.noun) for lines in (_all_lines(shown), _lines(shown))
+        wishes.read(lines, shown.texts("columns"), shown.noun) for lines in (_all_lines(shown), _lines(shown))
     )
     return now._replace(liked=everything.liked, unwanted=everything.unwanted)
 
@@ -108,7 +108,7 @@ def _lines(shown: Shown) -> list[str]:
 
 
 def _all_lines(shown: Shown) -> list[str]:
-    return [lexical_asked.without_titles(TITLES_HAD.sub("", line)) for line in _told(shown).splitlines()] or [""]
+    return [asked.without_titles(TITLES_HAD.sub("", line)) for line in _told(shown).splitlines()] or [""]
 
 
 def _less(shown: Shown) -> bool:
@@ -120,28 +120,28 @@ def _less(shown: Shown) -> bool:
 def _apart(shown: Shown) -> bool:
     """Whether to go by the last message alone."""
     request = _all_lines(shown)[-1:]
-    return _less(shown) and lexical_wishes.read(request, shown.texts("columns"), shown.noun).narrow
+    return _less(shown) and wishes.read(request, shown.texts("columns"), shown.noun).narrow
 
 
-def _shape(shown: Shown, wishes: Wishes, unwanted: bool) -> list[str]:
+def _shape(shown: Shown, wish: Wishes, unwanted: bool) -> list[str]:
     """The tools to use: those of the first plan that is shown, and a ranking where something is to be left out.
 
     A user who wants what is similar to something has his own.
     """
-    if wishes.similar:
+    if wish.similar:
         return ["hard_filter", "soft_filter", "rank"]
     tools = ["hard_filter"]
     for example in shown.texts("demonstrations")[:1]:
         found = [step["tool"] for step in json.loads(example.rpartition("\nPlan: ")[2])["steps"]]
         tools = list(dict.fromkeys(("hard_filter", *found)))
-    return [*tools, "rank"] if (unwanted or wishes.liked) and "rank" not in tools else tools
+    return [*tools, "rank"] if (unwanted or wish.liked) and "rank" not in tools else tools
 
 
 def _conditions(shown: Shown) -> list[str]:
     """What the user has told as conditions in SQL."""
     lines = _lines(shown)
     tags = [
-        f"tags {'NOT ' * lexical_wishes.is_refused(tag, lines)}LIKE '%|{tag.replace(_QUOTE, 2 * _QUOTE)}|%'"
+        f"tags {'NOT ' * wishes.is_refused(tag, lines)}LIKE '%|{tag.replace(_QUOTE, 2 * _QUOTE)}|%'"
         for tag in _tags(shown)
     ]
     years = [f"release_date LIKE '{year}%'" for year in YEAR.findall(_told(shown))]
@@ -152,7 +152,7 @@ def _conditions(shown: Shown) -> list[str]:
 
 def _tags(shown: Shown) -> list[str]:
     """The tags near the request that the user has named whole, titles aside."""
-    told = "\n".join(lexical_wishes.since_anew(_lines(shown))).casefold()
+    told = "\n".join(wishes.since_anew(_lines(shown))).casefold()
     found = (_TAGS.match(column) for column in shown.texts("columns"))
     near = [tag for match in found if match for tag in match[1].split(", ")]
     return [tag for tag in near if tag.casefold() in told]
@@ -165,7 +165,7 @@ def _taken(shown: Shown) -> list[str]:
 def _told(shown: Shown) -> str:
     """All that the user has said in the talk."""
     own = [line.removeprefix(USER) for line in shown.texts("dialogue") if line.startswith(USER)]
-    return "\n".join([*own, lexical_one_turn.without_list(shown.text("request"))])
+    return "\n".join([*own, one_turn.without_list(shown.text("request"))])
 
 
 def _liked(shown: Shown) -> list[str]:

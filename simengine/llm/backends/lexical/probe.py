@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import decision
 
 SHARE = 2 / 3

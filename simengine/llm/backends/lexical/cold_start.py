@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import zip_longest
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies.headed import DESCRIPTION
 
 LIMIT = 50

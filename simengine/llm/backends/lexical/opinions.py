@@ -1,6 +1,6 @@
 """How the lexical backend reviews an item, talks about one, and decides whether to buy it.
 
-It buys what appeals to it by at least ``ENOUGH`` (:func:`~simengine.llm.backends.lexical_score.appeal`). What others
+It buys what appeals to it by at least ``ENOUGH`` (:func:`~simengine.llm.backends.lexical.score.appeal`). What others
 say of the item is read as a taste like any other text: whoever has the item's own phrases among his likes speaks for
 it, among his dislikes against it. He is believed a little whoever he is (``HEARSAY``), and the more, the more of what
 he loves the reader loves too (``TRUST``). Several voices count by their mean.
@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_score import appeal
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.score import appeal
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import decision, talk
 from simengine.llm.replies.headed import REVIEW_TEXT
 

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from simengine.llm.backends.lexical_text import Taste, terms
+from simengine.llm.backends.lexical.text import Taste, terms
 
 LOVE = 2.0
 """A phrase that was liked again, against one that was liked once."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from simengine.llm.backends import lexical_text as lt
+from simengine.llm.backends.lexical import text as lt
 
 _COUNT = re.compile(r"\bName (\d+) \S.*, the best first\.\Z")
 _LIST = re.compile(r"\bPut all \d+ of them in order, the best first[^\n]*:((?:\n- [^\n]+)+)\Z")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from simengine.llm.backends import lexical_one_turn
-from simengine.llm.backends.lexical_converse import TAKEN, TITLES_HAD, YEAR
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical import one_turn
+from simengine.llm.backends.lexical.converse import TAKEN, TITLES_HAD, YEAR
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import recommendation
 
 _USER, _OTHER = "User: ", "Recommender: "
@@ -24,8 +24,8 @@ _ASK = "Nothing that I know of is like that. Tell me more of what you are lookin
 
 
 def _bare(shown: Shown) -> str:
-    if titles := lexical_one_turn.listed(shown.text("request")):
-        return _written(shown, lexical_one_turn.in_order(titles, _had(shown)))
+    if titles := one_turn.listed(shown.text("request")):
+        return _written(shown, one_turn.in_order(titles, _had(shown)))
     named = dict.fromkeys(title for line in _told(shown) for title in _QUOTED.findall(line))
     return _written(shown, [title for title in named if title not in _out(shown)])
 

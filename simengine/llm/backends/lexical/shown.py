@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simengine.llm.backends import lexical_text as lt
-from simengine.llm.backends.lexical_score import Option
+from simengine.llm.backends.lexical import text as lt
+from simengine.llm.backends.lexical.score import Option
 from simengine.llm.request import Request
 
 

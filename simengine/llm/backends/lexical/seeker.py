@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from simengine.llm.backends.lexical_converse import ALSO, HAD, USER, WANT
-from simengine.llm.backends.lexical_shown import Shown
+from simengine.llm.backends.lexical.converse import ALSO, HAD, USER, WANT
+from simengine.llm.backends.lexical.shown import Shown
 from simengine.llm.replies import dialogue, talk
 
 OLDEST = 3
