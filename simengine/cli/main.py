@@ -225,8 +225,9 @@ def _nothing_ranked(folder: Path) -> str:
 
 def _extent(report: scenarios.Report) -> str:
     """How many events and calls a run has, and how many of the calls another run has paid for."""
-    reused = f" ({report.costs.reused} reused)" if report.costs.reused else ""
-    return f"{counted(report.events, 'event')}, {counted(sum(report.costs.calls.values()), 'call')}{reused}"
+    calls, reused = sum(report.costs.calls.values()), report.costs.reused
+    asked = f" ({reused} reused, {calls - reused} asked anew)" if reused else ""
+    return f"{counted(report.events, 'event')}, {counted(calls, 'call')}{asked}"
 
 
 def _print_beside(report: scenarios.Report, title: str = "", told: set[str] | None = None) -> None:

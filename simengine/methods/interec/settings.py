@@ -27,8 +27,8 @@ class InteRecSettings(Settings):
     prefer: ``sasrec`` in the paper, which needs cornac. ``reply_words`` is the length that is asked of a reply.
 
     ``window`` is how many tokens of a talk a prompt has room for; what does not fit is forgotten, unless with
-    ``long_term`` what it tells of the user's tastes is kept (section 3.2). In session-wise and one-turn evaluation the
-    paper has no long-term memory.
+    ``long_term`` what it tells of the user's tastes is kept (section 3.2). Sessions and one-turn evaluation have no
+    long-term memory, as in the paper.
     """
 
     kind: Literal["interec"]

@@ -83,6 +83,12 @@ class Converse:
     def __init__(self, name: str, settings: ConverseSettings, ground: Ground) -> None:
         if not isinstance(ground.method, InteRec):
             raise InputError("only the method interec converses", field="method.kind", remedy="say `kind: interec`")
+        if settings.mode == "session" and ground.method.settings.long_term:
+            raise InputError(
+                "a session is told nothing of other talks, and has no long-term memory (section 4.1)",
+                field="method.long_term",
+                remedy="say `long_term: false`, or `mode: long_chat` or `long_context` of the stage",
+            )
         self._stage = name
         self._settings = settings
         self._recommender = ground.method

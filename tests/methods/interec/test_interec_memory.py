@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_interec_converse import FETCH, _always, _games, _run, _said
 
+from simengine.errors import InputError
 from simengine.llm.replies import decision, dialogue, talk
 from simengine.llm.request import Request
 from simengine.methods.interec import memory
@@ -93,7 +94,9 @@ def test_what_leaves_the_window_is_forgotten_or_distilled(long_term: bool, tmp_p
         "converse.distil": _tastes,
     }
     method = f"method={{kind: interec, window: 45, long_term: {str(long_term).lower()}, demonstrations: 0}}"
-    _, lines, model = _run(tmp_path, _games(u5="g16"), answers, method, "stages=[{converse: {turns: 5, k: 1}}]")
+    _, lines, model = _run(
+        tmp_path, _games(u5="g16"), answers, method, "stages=[{converse: {mode: long_chat, turns: 5, k: 1}}]"
+    )
     plans = [request for request in model.asked if request.task == "converse.plan"]
     last = plans[-1].messages[-1].content
     assert "I like Portal" not in last
@@ -105,6 +108,12 @@ def test_what_leaves_the_window_is_forgotten_or_distilled(long_term: bool, tmp_p
     if long_term:
         assert kept[-1]["profile"]["like"] == ["Portal"]
         assert [it["exchanges"] for it in kept] == sorted({it["exchanges"] for it in kept})
+
+
+def test_a_session_has_no_long_term_memory(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no long-term memory") as caught:
+        _run(tmp_path, _games(u5="g16"), {}, "method={kind: interec, long_term: true}", "stages=[{converse: {}}]")
+    assert caught.value.where["field"] == "method.long_term"
 
 
 def test_what_is_newer_holds_and_what_was_expected_once_does_not() -> None:
@@ -122,7 +131,9 @@ def test_a_profile_that_cannot_be_read_is_asked_for_again_in_the_next_turn(tmp_p
         "converse.distil": _always("I would rather not."),
     }
     method = "method={kind: interec, window: 40, long_term: true, demonstrations: 0}"
-    _, lines, model = _run(tmp_path, _games(u5="g16"), answers, method, "stages=[{converse: {turns: 5}}]")
+    _, lines, model = _run(
+        tmp_path, _games(u5="g16"), answers, method, "stages=[{converse: {mode: long_chat, turns: 5}}]"
+    )
     failed = [line.units["distil/1"] for line in lines if "distil/1" in line.units]
     assert len(failed) > 1
     assert set(failed) == {"incomplete"}
