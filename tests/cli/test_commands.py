@@ -6,38 +6,17 @@ import json
 import os
 import re
 import shutil
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 import runs
-import structlog
+from console import Command
 from standin import Body, StandIn, agentcf_reply, error
 
-from simengine.cli.main import main
 from simengine.runlog.records import Chain, EventLine, Line
 
-Command = Callable[..., tuple[int, str, str]]
 KEY = "sk-test-123"
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Command]:
-    """Call the program in this process; exit status, stdout and stderr."""
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["simengine", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    yield call
-    structlog.reset_defaults()
 
 
 @pytest.fixture

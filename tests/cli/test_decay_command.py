@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 import runs
-import structlog
+from console import Command
 
-from simengine.cli.main import main
 from simengine.scenario.spread import Spread
 
-Command = Callable[..., tuple[int, str, str]]
 SCENARIO = runs.SMALL.replace("  - rank: {}\n", "  - probe: {at: [start, end]}\n") + (
     "plant:\n  statements:\n"
     "    - {preference: I like the slow harpsichord lullabies of a forgotten village., seeds: {users: [u3]}}\n"
@@ -31,21 +27,10 @@ LIMITS = (
 )
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Command]:
-    """Call the program in this process; exit status, stdout and stderr."""
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["simengine", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out, err
-
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def narrow(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The console has 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
-    yield call
-    structlog.reset_defaults()
 
 
 def made(command: Command, text: str, out: str) -> Path:
